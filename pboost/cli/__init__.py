@@ -1,1 +1,1 @@
-"""The command line: ``python -m pboost``, and ``pboost`` where it is installed."""
+"""The command line interface: ``pboost`` or ``python -m pboost``."""

@@ -1,4 +1,4 @@
-"""The commands: fit, evaluate, predict and show on the user's own files, and a demonstration."""
+"""The commands fit, evaluate, predict and show for files of the user, and a demonstration."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ from pboost.models.base import Model, TwoClassModel
 from pboost.models.files import replace_file
 from pboost.values import Array, FloatArray, with_bar
 
-#: That of the trees that SAMME boosts by default.
+#: Default depth of the base learners of SAMME.
 SAMME_DEPTH = 3
-#: What the demonstration compares: rounds, nodes of trees, of soft trees, a shape.
+#: Sizes of the models in the demonstration: boosting rounds, nodes of trees, soft trees, a shape.
 ROUNDS = (5, 20, 100, 400)
 NODES = (1, 3, 7, 15)
 SOFT_NODES = (15, 31)
 SHAPE = (4, 4, 4)
-#: Families of models, and how a plot marks them; those with an asterisk have uncertain answers.
+#: Plot marker of each family of models. An asterisk marks models with uncertain comparisons.
 MARKERS = {"AdaBoost": "o", "boosted tree": "s", "soft tree*": "^", "matryoshka*": "D"}
 FOOTNOTE = (
-    "* answers as in AdaTree 2: certifies answers drawn at random as assumed, not the predictions"
+    "* observation model of AdaTree 2: the certificate bounds the error of randomized predictions"
 )
 
 
 def run_fit(options: Namespace) -> None:
-    """``pboost fit``: train on a whole file, save, and say what came out."""
+    """Run ``pboost fit``: train on a file, save the model and print a summary."""
     check_model_options(options)
     check_output(options.output, options.train)
     check_model_output(options.output)
@@ -82,7 +82,7 @@ def run_fit(options: Namespace) -> None:
 
 
 def run_evaluate(options: Namespace) -> None:
-    """``pboost evaluate``: cross-validate."""
+    """Run ``pboost evaluate``: cross-validate a model."""
     check_model_options(options)
     X, y, weight = _training(options)
     fit = builder(options)
@@ -101,7 +101,7 @@ def run_evaluate(options: Namespace) -> None:
 
 
 def run_predict(options: Namespace) -> None:
-    """``pboost predict``: label and probability of each row, or a number."""
+    """Run ``pboost predict``: write the predictions for each row."""
     check_inputs(options.model, options.data)
     check_output(options.output, options.model, options.data)
     pandas, form = require("pandas", "cli"), _format(options)
@@ -111,7 +111,7 @@ def run_predict(options: Namespace) -> None:
 
 
 def run_show(options: Namespace) -> None:
-    """``pboost show``: the model as text, or its slopes."""
+    """Run ``pboost show``: print a model as text, or its coefficients."""
     model = load_model(options.model)
     text = str(pb.inspection.coefficients(model)) if options.coefficients else pb.describe(model)
     lines = [text.rstrip("\n"), *described(model.table, model.feature_names)]
@@ -119,9 +119,9 @@ def run_show(options: Namespace) -> None:
 
 
 def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
-    """Features, labels or numbers, and weights; the task becomes an option of the model.
+    """Read features, targets and weights; store the task in the options.
 
-    CommandError where the model takes fewer labels, or the target can be either.
+    Raises CommandError if the model does not support the classes, or the task is ambiguous.
     """
     task = _decided_task(options)
     form = _format(options)
@@ -139,9 +139,8 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
     task = targets_of(y).task if task is None else task
     if task is None:
         raise CommandError(
-            f"column {options.target!r} holds more than {MOST_CLASSES} different whole numbers, "
-            "which can be classes or numbers to predict; give --task classification or --task "
-            "regression"
+            f"column {options.target!r}: got more than {MOST_CLASSES} distinct integers, which can "
+            "be classes or a regression; pass --task classification or --task regression"
         )
     if task == CLASSIFICATION:
         _check_classes(np.unique(y), options)
@@ -150,7 +149,7 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
 
 
 def _decided_task(options: Namespace) -> str | None:
-    """Return the task if options say it, None if the target does."""
+    """Return the task implied by the options, or None if it depends on the target."""
     arguments = vars(options)
     if "task" in arguments:
         return str(arguments["task"])
@@ -160,21 +159,21 @@ def _decided_task(options: Namespace) -> str | None:
 
 
 def _check_classes(values: Array, options: Namespace) -> None:
-    """Raise CommandError where the model does not take these classes."""
-    numbers = "a regression is --task regression with --model " + _listed(OF_NUMBERS, "or")
+    """Raise CommandError if the model does not support these classes."""
+    numbers = "for a regression pass --task regression and --model " + _listed(OF_NUMBERS, "or")
     if is_continuous(values):
         raise CommandError(
-            f"column {options.target!r} holds {len(values)} different numbers that are not all "
-            f"whole; {numbers}"
+            f"column {options.target!r}: expected class labels, got {len(values)} distinct numbers "
+            f"with fractions; {numbers}"
         )
     takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
     takes_any = takes_any or vars(options).get("join") == "all"
     if len(values) > 2 and not takes_any:
         may_be = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
         raise CommandError(
-            f"column {options.target!r} holds {len(values)} values and --model {options.model} "
-            "takes two: for more there are --one-vs-rest (fit_one_vs_rest), and --model "
-            f"{_listed(SEVERAL_CLASSES, 'and')}" + f"; {numbers}" * may_be
+            f"column {options.target!r}: --model {options.model} expected two classes, got "
+            f"{len(values)}; pass --one-vs-rest or --model "
+            f"{_listed(SEVERAL_CLASSES, 'or')}" + f"; {numbers}" * may_be
         )
 
 
@@ -183,7 +182,7 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def _format(options: Namespace) -> Format:
-    """How the files are written."""
+    """Return the file format chosen by the options."""
     missing = options.missing_values
     return Format(
         options.sep, options.encoding, options.decimal, None if missing is None else tuple(missing)
@@ -191,7 +190,7 @@ def _format(options: Namespace) -> Format:
 
 
 def _outcome(model: Model) -> str:
-    """What came out of a fit, in a line."""
+    """Return a one-line summary of a fitted model."""
     if not isinstance(model, TwoClassModel):
         error = getattr(getattr(model, "oob", None), "error", np.nan)
         tested = f"; out-of-bag error {error:.4g}" if np.isfinite(error) else ""
@@ -204,15 +203,15 @@ def _outcome(model: Model) -> str:
 
 
 def _predictions(model: Model, X: object) -> dict[str, Array]:
-    """The columns of predictions."""
+    """Return the columns of the output of ``pboost predict``."""
     if model.classes is None:
         return {"value": pb.predict(model, X)}
     labels = {"label": pb.predict(model, X)}
     try:
         share = pb.predict_proba(model, X)
-    except NotImplementedError:  # the loss tells none
+    except NotImplementedError:  # the hinge loss has no probabilities
         return {**labels, "decision value": pb.decision_function(model, X)}
-    # Of two labels the second is enough.
+    # In a binary classification, only the second class gets a column.
     named = [
         (f"probability_{label}", share[:, k]) for k, label in enumerate(model.classes.tolist())
     ]
@@ -220,7 +219,7 @@ def _predictions(model: Model, X: object) -> dict[str, Array]:
 
 
 def builder(options: Namespace) -> Callable[..., Model]:
-    """Return the builder with the settings given."""
+    """Return the fit function with the options of the command line."""
     arguments, fit = vars(options), MODELS[options.model]
     settings = _settings("model", options.model, options)
     for of in ("weak_learner", "observation"):
@@ -235,7 +234,7 @@ def builder(options: Namespace) -> Callable[..., Model]:
 
 
 def _settings(of: str, kind: str, options: Namespace) -> dict[str, Any]:
-    """Return what is given of the arguments of a kind of model, weak learner or observation."""
+    """Return the options given for a model, weak learner or observation model."""
     arguments = vars(options)
     settings = {o.parameter: arguments[n] for n, o in DECLARED[of, kind].items() if n in arguments}
     if "base" in settings:
@@ -247,7 +246,7 @@ def _settings(of: str, kind: str, options: Namespace) -> dict[str, Any]:
 def _adjusted(
     fit: Callable[..., Any], settings: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return builder and settings, where options are no parameters or depend on others."""
+    """Adjust the function and its options for switches that are not parameters."""
     is_pruned, is_published = (settings.pop(name, False) for name in ("pruned", "published"))
     model = arguments["model"]
     is_split = model in SWITCHES["one_vs_rest"][0] and settings.pop("one_vs_rest", False)
@@ -267,7 +266,7 @@ def _adjusted(
 
 
 def run_demo(options: Namespace) -> None:
-    """Cross-validate models of several sizes and print one table."""
+    """Run ``pboost demo``: cross-validate models of several sizes and print a table."""
     datasets = require("sklearn.datasets", "demo")
     figure = None if options.plot is None else _empty_figure(options.plot)
     X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=False)
@@ -291,7 +290,7 @@ def run_demo(options: Namespace) -> None:
 
 
 def _compared() -> list[tuple[str, str, partial[pb.models.DecisionGraph]]]:
-    """Family, size and builder of the models compared."""
+    """Return family, size and fit function of the models to compare."""
     fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, n_estimators=n)) for n in ROUNDS]
     for n in NODES:
         size = "1 node" if n == 1 else f"{n} nodes"
@@ -306,7 +305,7 @@ def _compared() -> list[tuple[str, str, partial[pb.models.DecisionGraph]]]:
 
 
 def _comparison(results: list[tuple[str, str, pb.inspection.CrossValidation]]) -> str:
-    """One line per model, columns aligned."""
+    """Return a table with one line per model."""
     rows = [("model", "test error ± sd", "comparisons per row", "certificate ", "fit time")]
     rows += [
         (
@@ -327,11 +326,11 @@ def _comparison(results: list[tuple[str, str, pb.inspection.CrossValidation]]) -
 
 
 def _empty_figure(path: str) -> Any:
-    """A figure, once it is sure that it can be written."""
+    """Return an empty figure, after a check that it can be written."""
     figure = require("matplotlib.figure", "demo").Figure(figsize=(6, 4), layout="constrained")
     known = figure.canvas.get_supported_filetypes()
     if _suffix(path) not in known:
-        raise UsageError(f"--plot: expected a file name that ends in one of {', '.join(known)}")
+        raise UsageError(f"--plot: expected a file name with the extension {' or '.join(known)}")
     check_output(path)
     return figure
 
@@ -343,7 +342,7 @@ def _suffix(path: str) -> str:
 def _draw(
     figure: Any, results: list[tuple[str, str, pb.inspection.CrossValidation]], path: str
 ) -> None:
-    """Test error against cost, one line per family of models."""
+    """Plot test error against cost, with one line per family of models."""
     axes = figure.subplots()
     for family, marker in MARKERS.items():
         mine = [result for name, _, result in results if name == family]

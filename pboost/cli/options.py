@@ -1,7 +1,7 @@
-"""The options of models: the parameters of builders, weak learners and observations.
+"""The options of models: the parameters of fit functions, weak learners and observation models.
 
-Names, defaults, types and choices are read from their signatures, help from their docstrings, so
-that a new parameter of a builder is an option of the command line, too.
+Names, defaults, types and choices are read from their signatures and help from their docstrings, so
+that a new parameter of a function is an option of the command line at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TextReader: TypeAlias = Callable[[str], Any]
 
 
 def integer(minimum: int) -> TextReader:
-    """Return what reads an integer of at least so much."""
+    """Return a parser of integers >= `minimum`."""
 
     def read(text: str) -> int:
         try:
@@ -50,14 +50,14 @@ def integer(minimum: int) -> TextReader:
         except ValueError:
             value = minimum - 1
         if value < minimum:
-            raise ArgumentTypeError(f"expected an integer of at least {minimum}, got {text!r}")
+            raise ArgumentTypeError(f"expected an integer >= {minimum}, got {text!r}")
         return value
 
     return read
 
 
 def number(where: str, holds: Callable[[float], bool]) -> TextReader:
-    """Return what reads a number for which a condition holds."""
+    """Return a parser of numbers that satisfy a condition."""
 
     def read(text: str) -> float:
         try:
@@ -72,11 +72,11 @@ def number(where: str, holds: Callable[[float], bool]) -> TextReader:
 
 
 count, finite = integer(1), number("", math.isfinite)
-share = number(" above 0, at most 1", lambda x: 0 < x <= 1)
+share = number(" in (0, 1]", lambda x: 0 < x <= 1)
 
 
 def draws(text: str) -> int | str:
-    """Return a number of draws, or how they end."""
+    """Parse the number of draws, or the rule that stops them."""
     max_draws = pb.observation.sampling.MOST_DRAWS
     if text == "first_increase":
         return text
@@ -89,26 +89,26 @@ def draws(text: str) -> int | str:
 
 
 def columns(text: str) -> int | str | None:
-    """Return a number of columns, or how it follows from that of all."""
+    """Parse a number of features, or a rule for it."""
     if text in ("sqrt", "log2"):
         return text
     return None if text == "all" else count(text)
 
 
 def depth(text: str) -> int | None:
-    """Return a depth, of which 0 is one for some models, or that there is no limit."""
+    """Parse a maximum depth, or "none" for no limit; some models allow 0."""
     return None if text == "none" else integer(0)(text)
 
 
 def threads(text: str) -> int | None:
-    """Return a number of threads, -1 for all, or that the builder may choose."""
+    """Parse a number of threads: -1 for all cores, "none" for an automatic choice."""
     if text == "none":
         return None
     return -1 if text == "-1" else count(text)
 
 
 def drawn_rows(text: str) -> int | float | None:
-    """Return a number of rows, which has no point, or a share of them, or that all are meant."""
+    """Parse a number of rows (an integer), a fraction of the rows, or "none" for all."""
     if text == "none":
         return None
     is_count = re.fullmatch(r"[-+]?\d+", text) is not None
@@ -116,12 +116,12 @@ def drawn_rows(text: str) -> int | float | None:
 
 
 def shape(text: str) -> tuple[int, ...]:
-    """Return integers of at least 1."""
+    """Parse comma-separated positive integers."""
     return tuple(count(size) for size in text.split(","))
 
 
 def one_of(choices: tuple[str, ...]) -> TextReader:
-    """Return what reads one of several words."""
+    """Return a parser for one of several choices."""
 
     def read(text: str) -> str:
         if text in choices:
@@ -134,20 +134,20 @@ def one_of(choices: tuple[str, ...]) -> TextReader:
 
 
 def names(text: str) -> list[str]:
-    """Return names of columns; those that hold a comma are quoted, as in a CSV file."""
+    """Parse comma-separated column names; names with a comma are quoted, as in CSV."""
     return next(csv.reader([text]), [])
 
 
 def separator(text: str) -> str:
-    """Return what stands between columns."""
+    """Parse a column separator."""
     sep = {r"\t": "\t", "tab": "\t"}.get(text, text)
     if len(sep) != 1 or not sep.isascii() or sep.isalnum() or sep in "\"'.+-_\r\n\0":
-        raise ArgumentTypeError(rf"expected one sign, such as ; or \t for a tab, got {text!r}")
+        raise ArgumentTypeError(rf"expected one character, such as ; or \t for a tab, got {text!r}")
     return sep
 
 
 def encoding(text: str) -> str:
-    """Return the name of an encoding of texts."""
+    """Parse the name of a text encoding."""
     try:
         "".encode(text)
     except (LookupError, ValueError):
@@ -157,33 +157,33 @@ def encoding(text: str) -> str:
     return text
 
 
-#: How options are read that are not any integer from 1, number or text, and what stands for them.
+#: Parsers and placeholders of options that are not a positive integer, a number or text.
 READERS: dict[str, tuple[TextReader, str]] = {
     "max_depth": (depth, "N"),
     "n_terms": (integer(2), "N"),
     "n_draws": (draws, "N"),
     "max_features": (columns, "K"),
     "shape": (shape, "N,N"),
-    "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
+    "smoothing": (number(" in [0, 1]", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),
     "subsample": (drawn_rows, "X"),
     "max_samples": (drawn_rows, "X"),
     "n_threads": (threads, "N"),
-    "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
-    "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),
-    "validation": (number(" above 0, at most 0.5", lambda x: 0 < x <= 0.5), "X"),
-    "sigma": (number(" above 0", lambda x: 0 < x < math.inf), "X"),
-    "dense_gain": (number(" from 0", lambda x: 0 <= x < math.inf), "X"),
+    "target_certificate": (number(" in (0, 1)", lambda x: 0 < x < 1), "X"),
+    "flip_rate": (number(" in [0, 0.5)", lambda x: 0 <= x < 0.5), "X"),
+    "validation": (number(" in (0, 0.5]", lambda x: 0 < x <= 0.5), "X"),
+    "sigma": (number(" > 0", lambda x: 0 < x < math.inf), "X"),
+    "dense_gain": (number(" >= 0", lambda x: 0 <= x < math.inf), "X"),
 }
 
 
 def is_readable(option: str, types: str) -> bool:
-    """Return whether a text can stand for an option of these types."""
+    """Return whether an option of these types can be given as text."""
     return option in READERS or not {"int", "float", "str", "bool"}.isdisjoint(types.split(" | "))
 
 
 def reader(option: str, types: str) -> tuple[TextReader, str]:
-    """Return what reads the text of an option of these types, and what stands for it."""
+    """Return the parser and the placeholder of an option of these types."""
     kinds = types.split(" | ")
     is_number = "int" in kinds or "float" in kinds
     read_number = finite if "float" in kinds else count
@@ -203,7 +203,7 @@ def reader(option: str, types: str) -> tuple[TextReader, str]:
     return READERS.get(option, (read, "N" if read_number is count and is_number else "X"))
 
 
-#: What ``--model`` can be.
+#: Fit function of each value of ``--model``.
 MODELS: dict[str, Callable[..., Any]] = {
     "adaboost": pb.fit_adaboost,
     "boosted-tree": pb.fit_boosted_tree,
@@ -219,25 +219,25 @@ MODELS: dict[str, Callable[..., Any]] = {
     "probitboost": pb.fit_probitboost,
     "budget": pb.fit_within_budget,
 }
-#: Models that take labels of more than two values.
+#: Models that support multiclass targets.
 SEVERAL_CLASSES = tuple(
     name for name in MODELS if name not in ("matryoshka", "real-adaboost", "probitboost")
 )
-#: Models that predict numbers, too.
+#: Models that support regression.
 OF_NUMBERS = tuple(
     name for name, fit in MODELS.items() if "task" in inspect.signature(fit).parameters
 )
-#: Models that tell labels apart in each member or leaf: one per label is nothing better.
+#: Models with multiclass base learners or leaves, for which one-vs-rest is of no use.
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
-#: Budgets, of which the model within one needs any, and what of it cannot be typed: feature costs
-#: have names, and folds are those of another command.
+#: Budget options, one of which ``--model budget`` requires, and options that are not available:
+#: feature costs need names, and ``--cv`` belongs to another command.
 BUDGETS, NOT_TYPED = (
     ("mean_comparisons", "max_comparisons", "max_bytes"),
     ("mean_feature_cost", "cv"),
 )
-#: Weak learners that answer with numbers, and the model that takes them.
+#: Weak learners with numeric outputs, and the only model that accepts them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
-#: Options that most models have: of the others it is said that they do not go with them.
+#: Options of most models. Error messages for other models do not list all that have them.
 GENERAL = (
     "weak_learner",
     "criterion",
@@ -250,39 +250,39 @@ GENERAL = (
     "n_threads",
     "one_vs_rest",
 )
-#: Parameters that are typed under another name, and those that ``--seed`` is for.
+#: Command line names of parameters with other names, and parameters set by ``--seed``.
 RENAMED: dict[str, str] = {}
 SEEDS = ("rng", "seed")
-#: ``--one-vs-rest`` is one model per label, and not where the trees of one tell labels apart.
+#: ``--one-vs-rest`` fits one model per class; this option of SBPMT is about trees in one model.
 RENAMED["fit_sbpmt.one_vs_rest"] = "one_vs_rest_by"
-#: Options that are no parameters: their models, and what they do.
+#: Options that are not parameters: their models and help.
 SWITCHES = {
     "one_vs_rest": (
         tuple(name for name in MODELS if name not in OF_MEMBERS),
-        "one model per label",
+        "fit one model per class",
     ),
-    "pruned": (("cart",), "pruned by cross-validation"),
-    "published": (("sbpmt",), "with the options of the published code where none are given"),
+    "pruned": (("cart",), "prune the tree by cross-validation"),
+    "published": (("sbpmt",), "use the defaults of the published code"),
 }
 
 
 class CliOption(NamedTuple):
-    """What a function has of an option.
+    """Command line option of a function.
 
     Attributes
     ----------
     parameter : str
-        Its parameter.
+        Name of the parameter.
     types : str
-        Annotation of that.
+        Annotation of the parameter.
     default : object
-        Its default.
+        Default of the parameter.
     is_needed : bool
-        Whether the function must be given a value.
+        Whether the parameter has no default.
     choices : tuple of str
-        What it can be, where that is known.
+        Allowed values, if known.
     words : str
-        What it is.
+        Help text.
     """
 
     parameter: str
@@ -329,12 +329,12 @@ def declared(function: Callable[..., Any]) -> dict[str, CliOption]:
 
 
 def _typed(function: Callable[..., Any], name: str) -> str:
-    """Return the name of the option that a parameter is."""
+    """Return the command line name of a parameter."""
     return RENAMED.get(f"{function.__name__}.{name}", RENAMED.get(name, name))
 
 
 def typed_kinds(makers: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Return the functions whose needs can be typed."""
+    """Return the functions whose required parameters can be given on the command line."""
 
     def needs(make: Callable[..., Any]) -> set[str]:
         parameters = inspect.signature(make).parameters.items()
@@ -343,7 +343,7 @@ def typed_kinds(makers: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[
     return {name: make for name, make in makers.items() if needs(make) <= declared(make).keys()}
 
 
-#: What ``--model``, ``--weak-learner`` and ``--observation`` stand for.
+#: Functions by value of ``--model``, ``--weak-learner`` and ``--observation``.
 KINDS = {
     "model": MODELS,
     "weak_learner": typed_kinds(pb.weak.KINDS),
@@ -352,7 +352,7 @@ KINDS = {
 
 
 def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
-    """Return the options of each kind of model, weak learner and observation."""
+    """Return the options of each model, weak learner and observation model."""
     declared_options = {
         (of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()
     }
@@ -367,15 +367,15 @@ def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
             others = () if kind == OF_HYPOTHESES else HYPOTHESES
             kinds = tuple(learner for learner in KINDS["weak_learner"] if learner not in others)
             options["weak_learner"] = CliOption(
-                "weak_learner", "str", choices=kinds, words="what a node compares"
+                "weak_learner", "str", choices=kinds, words="weak learner of each node"
             )
-            # What a booster and its weak learner both have is the booster's.
+            # An option of both the booster and its weak learner belongs to the booster.
             for learner in KINDS["weak_learner"]:
                 for name in options.keys() & declared_options["weak_learner", learner].keys():
                     del declared_options["weak_learner", learner][name]
         if "observation" in parameters:
             kinds = tuple(KINDS["observation"])
-            words = "how sure answers are"
+            words = "model of measurement errors"
             options["observation"] = CliOption("observation", "str", choices=kinds, words=words)
         for switch, (models, words) in SWITCHES.items():
             if kind in models:
@@ -384,7 +384,7 @@ def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
 
 
 DECLARED = _all_declared()
-#: The kinds that have each option.
+#: Models, weak learners and observation models that have each option.
 OWNERS: dict[str, list[tuple[str, str]]] = {}
 for _owner, _options in DECLARED.items():
     for _name in _options:
@@ -392,12 +392,12 @@ for _owner, _options in DECLARED.items():
 
 
 def flag(name: str) -> str:
-    """Return an option as it is typed."""
+    """Return an option with hyphens, as on the command line."""
     return "--" + name.replace("_", "-")
 
 
 def check_model_options(options: Namespace) -> None:
-    """Raise UsageError for an option that the chosen model or observation does not have."""
+    """Raise UsageError for an option that the chosen model or observation model lacks."""
     arguments = vars(options)
     chosen = {"model": options.model, "weak_learner": "stump", "observation": "exact"} | arguments
     for name in OWNERS:
@@ -406,24 +406,26 @@ def check_model_options(options: Namespace) -> None:
     for of in ("weak_learner", "observation"):
         for name, option in DECLARED[of, chosen[of]].items():
             if option.is_needed and name not in arguments:
-                raise UsageError(f"{flag(of)} {chosen[of]} needs {flag(name)}")
+                raise UsageError(f"{flag(of)} {chosen[of]} requires {flag(name)}")
     for name, value in (("task", "regression"), ("loss", "hinge")):
         if "one_vs_rest" in arguments and arguments.get(name) == value:
-            raise UsageError(f"--one-vs-rest does not go with --{name} {value}")
+            raise UsageError(f"--one-vs-rest cannot be used with --{name} {value}")
     if "answer_scale" in arguments and chosen["weak_learner"] in HYPOTHESES:
-        raise UsageError(f"--answer-scale does not go with --weak-learner {chosen['weak_learner']}")
+        raise UsageError(
+            f"--answer-scale cannot be used with --weak-learner {chosen['weak_learner']}"
+        )
     if "n_iter_no_change" in arguments and "validation" not in arguments:
-        raise UsageError("--n-iter-no-change needs --validation")
+        raise UsageError("--n-iter-no-change requires --validation")
     if options.model == "matryoshka":
         _check_matryoshka(arguments)
     if options.model == "budget" and arguments.keys().isdisjoint(BUDGETS):
         raise UsageError(
-            f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes"
+            f"--model budget requires {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes"
         )
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
-    """Raise UsageError where what is chosen does not have an option, or not this value of it."""
+    """Raise UsageError if the chosen kind lacks an option, or this value of it."""
     owners, model_options, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
     families = {family for family, _ in owners}
     for other in ("weak_learner", "observation"):
@@ -432,43 +434,43 @@ def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
     kind = chosen[of]
     if (of, kind) not in owners:
         if name in GENERAL:
-            raise UsageError(f"{flag(name)} does not go with {flag(of)} {kind}")
+            raise UsageError(f"{flag(name)} cannot be used with {flag(of)} {kind}")
         takers = [kind for family, kind in owners if family == of]
         if name == "task":
             needed = f"{', '.join(takers[:-1])} or {takers[-1]}"
-            is_default = "default: " if kind == next(iter(MODELS)) else "not "
-            raise UsageError(f"--task {value} needs --model {needed} ({is_default}{kind})")
+            is_default = "the default is" if kind == next(iter(MODELS)) else "got"
+            raise UsageError(f"--task {value} requires --model {needed}; {is_default} {kind}")
         kinds = " or ".join(takers)
-        instead = "" if of == "observation" else f", not {kind}"
-        raise UsageError(f"{flag(name)} belongs to {flag(of)} {kinds}{instead}")
+        instead = "" if of == "observation" else f", got {kind}"
+        raise UsageError(f"{flag(name)} requires {flag(of)} {kinds}{instead}")
     choices = DECLARED[of, kind][name].choices
     if choices and value not in choices:
         takers = [k for f, k in owners if f == of and value in DECLARED[f, k][name].choices]
         kinds = " or ".join(takers)
-        raise UsageError(f"{flag(name)} {value} belongs to {flag(of)} {kinds}, not {kind}")
+        raise UsageError(f"{flag(name)} {value} requires {flag(of)} {kinds}, got {kind}")
 
 
 def _check_matryoshka(arguments: Mapping[str, object]) -> None:
-    """Raise UsageError for the size of another growth."""
+    """Raise UsageError if the size option does not match the growth of a matryoshka."""
     is_greedy = arguments.get("growth") == "greedy"
     if not is_greedy and "max_nodes" in arguments:
-        raise UsageError("--max-nodes belongs to --growth greedy; --growth nested has a --shape")
+        raise UsageError("--max-nodes requires --growth greedy; for --growth nested use --shape")
     if is_greedy and "shape" in arguments:
-        raise UsageError("--shape belongs to --growth nested; --growth greedy has --max-nodes")
+        raise UsageError("--shape requires --growth nested; for --growth greedy use --max-nodes")
 
 
-# Messages of the library in the words of the command line: its options, and rows from 1.
+# Conversion of library messages: options as on the command line, and row numbers from 1.
 
-#: Parameters that are typed under names of their own.
+#: Parameters with another name on the command line.
 TYPED = {"rng": "seed", "sample_weight": "sample_weight"}
-#: Further arguments by which the library names what is typed.
+#: Command line names of further arguments in library messages.
 _ARGUMENTS = {**TYPED, "y": "target"}
-#: Sentences that name an argument otherwise than as ``name: `` or ``name="value"``.
+#: Library hints that are replaced because they do not follow the usual pattern.
 _SENTENCES = {
-    NAMED: "--categorical-features says that it is one",
-    NAME_OR_ENCODE: "; --categorical-features names columns of categories",
+    NAMED: "pass it in --categorical-features",
+    NAME_OR_ENCODE: "; use --categorical-features for categorical columns",
 }
-#: An option with its value, quoted text, a row, and the argument that a message is about.
+#: Option with value, quoted text, row number, and the argument at the start of a message.
 _PARTS = re.compile(
     r"""\b(?P<option>\w+)=(?:"(?P<value>[^"]*)"|(?P<word>\w+))|(?<!\w)'[^']*'|\brow\ (?P<row>\d+)\b
     |^(?P<argument>\w+):""",
@@ -477,12 +479,12 @@ _PARTS = re.compile(
 
 
 def flagged(name: str) -> str:
-    """Return a parameter as it is typed."""
+    """Return a parameter as a command line option."""
     return flag(TYPED.get(name, name))
 
 
 def worded(message: str) -> str:
-    """Return what the library says as the command line says it."""
+    """Convert a library message to the terms of the command line."""
     for theirs, ours in _SENTENCES.items():
         message = message.replace(theirs, ours)
     return _PARTS.sub(_part, message.removeprefix("X: "))
@@ -504,7 +506,7 @@ def _part(match: re.Match[str]) -> str:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Write each warning for users as one line on standard error."""
+    """Print each user warning as one line on standard error."""
 
     def tell(message: Warning | str, category: object, *where: object, **more: object) -> None:
         sys.stderr.write(f"pboost: warning: {' '.join(worded(str(message)).split())}\n")

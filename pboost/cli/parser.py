@@ -1,4 +1,4 @@
-"""What can be typed: the commands, and the options of models."""
+"""Parser of the command line: commands and options."""
 
 from __future__ import annotations
 
@@ -31,46 +31,48 @@ from pboost.cli.streams import STREAM, UsageError
 from pboost.values.peers import ELSEWHERE, alias_hint
 
 FROM_STDIN = "-: from standard input"
-#: Seed used where none is given, so that a command gives the same result twice.
+#: Default seed. It is fixed, so that commands are reproducible.
 DEFAULT_SEED = 0
-#: What options are whose docstrings say it by what stands around them there.
+#: Help for options whose docstrings are too long or depend on their context.
 WORDS = {
-    "collect": "Whether votes inside an inner tree stay (additive) or only their sign does (sign)",
-    "answer_scale": "What a side of a stump answers: difference of the class shares (share), half "
-    "the log odds, or -1 and +1 (sign)",
-    "estimator": "Probability told from k of R answers: (1 + k) / (R + 2) (map) or k / R (ml)",
-    "impurity": "Measure of how mixed a leaf is, which splits lower",
-    "join": "Whether the outermost trees are joined by sign or by all of their open exits",
-    "categorical_smoothing": "How many times the difference that chance makes between values of a "
-    "category is taken from what they differ",
-    "missing": "Whether rows to fit may have missing values (learn) or not (error)",
-    "n_iter_no_change": "Growth ends after so many nodes or trees without a new least error on the rows "
-    "of --validation, 50 if not given",
-    "search": "Cuts that are tried: all (exact), edges of bins (binned), or by the size of the "
-    "data (auto)",
-    "shape": "Number of nodes of an inner tree, of such trees in the next, and so on, outwards",
-    "task": "Whether the target holds classes or numbers to predict. Without it text, truth "
-    "values and at most 20 different whole numbers are classes, numbers that are not all whole are "
-    "a regression, and more whole numbers need it",
-    "votes": "Whether either side of a stump votes with its own log odds (domain) or both with "
-    "the same size (symmetric)",
+    "collect": "Whether the votes inside an inner tree are added (additive) or only their sign "
+    "counts (sign)",
+    "answer_scale": "Output of a stump: difference of the class proportions (share), half the log "
+    "odds, or -1 and +1 (sign)",
+    "estimator": "Estimate of the probability from k of R outputs: (1 + k) / (R + 2) (map) or "
+    "k / R (ml)",
+    "impurity": "Impurity of a leaf, which splits reduce",
+    "join": "Whether the outermost trees are combined by sign or by all of their open exits",
+    "categorical_smoothing": "Strength of the penalty on differences between categories that may "
+    "be due to chance",
+    "missing": "Whether training rows can have missing values (learn) or not (error)",
+    "n_iter_no_change": "Stop after so many nodes or trees without a lower error on the validation "
+    "rows of --validation (default: 50)",
+    "search": "Candidate thresholds: all (exact), bin edges (binned), or depending on the size of "
+    "the data (auto)",
+    "shape": "Number of nodes of an innermost tree, of such trees in the next level, and so on",
+    "task": "Whether the target is a class or a number. By default, text, truth values and at most "
+    "20 distinct integers are classes, and numbers with fractions are a regression; required for "
+    "more distinct integers",
+    "votes": "Whether each branch of a stump votes with its own log odds (domain) or both with "
+    "the same magnitude (symmetric)",
 }
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors take one line and whose options cannot be abbreviated."""
+    """Argument parser with one-line errors and without abbreviated options."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options["allow_abbrev"] = False
         super().__init__(*args, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Leave with exit code 2."""
+        """Print the error and exit with code 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return what is typed; UsageError for options that are not there, with what may be meant."""
+    """Parse the command line; raise UsageError with a suggestion for unknown options."""
     words = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
     options, unknown = build_parser().parse_known_args(words)
     if not unknown:
@@ -88,13 +90,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _hyphened(text: str) -> str:
-    """Return an option with hyphens where it has been typed with underscores."""
+    """Replace underscores in the name of an option by hyphens."""
     name, equals, value = text.partition("=")
     return name.replace("_", "-") + equals + value if text.startswith("--") else text
 
 
 def _alias_hint(name: str, model: str) -> str:
-    """Return what an option of other libraries is called here, first of all for a model."""
+    """Return a hint for an option of another library, for the chosen model if possible."""
     kinds_by_hint: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
         weak = (
@@ -113,20 +115,22 @@ def _alias_hint(name: str, model: str) -> str:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
-    parser = OneLineParser(prog="pboost", description="Boosted classifiers from CSV files.")
+    """Return the parser of the command line."""
+    parser = OneLineParser(
+        prog="pboost", description="Fit, evaluate and apply boosted models on CSV files."
+    )
     parser.add_argument("--version", action="version", version=f"pboost {pb.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="compare models of several sizes on real data")
-    demo.add_argument("--plot", metavar="FILE", help="also draw test error against cost")
+    demo.add_argument("--plot", metavar="FILE", help="also plot test error against cost")
     _add_folds(demo)
     _add_seed(demo)
 
     fit = commands.add_parser("fit", help="fit a model to a CSV file and save it")
     _add_training(fit)
     fit.add_argument(
-        "-o", dest="output", metavar="MODEL.npz", required=True, help="-: to standard output"
+        "-o", dest="output", metavar="MODEL.npz", required=True, help="-: standard output"
     )
 
     evaluate = commands.add_parser("evaluate", help="cross-validate a model on a CSV file")
@@ -136,14 +140,14 @@ def build_parser() -> argparse.ArgumentParser:
     predict = commands.add_parser(
         "predict",
         help="apply a model to a CSV file",
-        description="Writes a CSV file with one line per row: the predicted label, and under "
-        "probability_LABEL the probability of the second of the model's two labels in sorted "
-        "order; with more labels that of each; of a regression the number; with the hinge loss, "
-        "which tells no probability, the decision value.",
+        description="Write a CSV file with one line per row of the input: the predicted class and "
+        "the probability of the second class (binary) or of each class (multiclass), in columns "
+        "named probability_CLASS. A regression model writes the predicted number. With the hinge "
+        "loss, which has no probabilities, the decision value is written.",
     )
     predict.add_argument("model", metavar="MODEL.npz", help=FROM_STDIN)
     predict.add_argument(
-        "data", metavar="DATA.csv", help=f"other columns may be there, too; {FROM_STDIN}"
+        "data", metavar="DATA.csv", help=f"extra columns are ignored; {FROM_STDIN}"
     )
     predict.add_argument(
         "-o", dest="output", metavar="OUT.csv", default=STREAM, help="default: standard output"
@@ -155,17 +159,17 @@ def build_parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--coefficients",
         action="store_true",
-        help="the average slopes of a model of ProbitBoost instead",
+        help="print the average coefficients of a ProbitBoost model instead",
     )
     return parser
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--sep", type=separator, default=",", metavar="C", help="between columns; default: a comma"
+        "--sep", type=separator, default=",", metavar="C", help="column separator; default: comma"
     )
     parser.add_argument(
-        "--decimal", choices=(".", ","), default=".", help="before fractions; default: a point"
+        "--decimal", choices=(".", ","), default=".", help="decimal separator; default: point"
     )
     parser.add_argument("--encoding", type=encoding, metavar="NAME", help="default: utf-8")
     parser.add_argument(
@@ -173,12 +177,14 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
         type=names,
         action="extend",
         metavar="TEXT[,TEXT]",
-        help="what stands for a missing value besides nothing; default: NA, NaN, null and the like",
+        help="texts for missing values, in addition to empty cells; default: NA, NaN, null, ...",
     )
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cv", type=integer(2), default=10, metavar="N", help="default: 10")
+    parser.add_argument(
+        "--cv", type=integer(2), default=10, metavar="N", help="number of folds; default: 10"
+    )
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
@@ -187,27 +193,27 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
         type=integer(0),
         default=DEFAULT_SEED,
         metavar="N",
-        help=f"default: {DEFAULT_SEED}",
+        help=f"random seed; default: {DEFAULT_SEED}",
     )
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
-    """Add data and model options; those left out are absent from the namespace."""
+    """Add data and model options; options not given are absent from the namespace."""
     parser.add_argument(
         "train",
         metavar="TRAIN.csv",
-        help=f"CSV with a header line, may be gzipped, or Parquet; {FROM_STDIN}",
+        help=f"CSV with a header line, optionally gzipped, or Parquet; {FROM_STDIN}",
     )
     _add_format(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
-    parser.add_argument("--sample-weight", metavar="COLUMN", help="column of the sample weights")
+    parser.add_argument("--sample-weight", metavar="COLUMN", help="column with sample weights")
     parser.add_argument(
         "--drop",
         type=names,
         action="extend",
         default=[],
         metavar="COLUMN[,COLUMN]",
-        help="columns that are left out",
+        help="columns to ignore",
     )
     parser.add_argument(
         "--categorical-features",
@@ -215,7 +221,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="COLUMN[,COLUMN]",
-        help="columns of categories, besides those of text",
+        help="categorical features, in addition to text columns",
     )
     parser.add_argument(
         "--model", type=one_of(tuple(MODELS)), choices=tuple(MODELS), default="adaboost"
@@ -231,7 +237,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_option(group: argparse._ArgumentGroup, name: str) -> None:
-    """Add an option of models, weak learners or observations."""
+    """Add an option of models, weak learners or observation models."""
     options = {owner: DECLARED[owner][name] for owner in OWNERS[name]}
     first = next(iter(options.values()))
     details: dict[str, Any] = {"action": argparse.BooleanOptionalAction}

@@ -1,4 +1,4 @@
-"""Standard streams: input and output in place of files, errors and progress; and missing extras."""
+"""Standard streams in place of files, progress bars, and imports of optional dependencies."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import pboost as pb
 from pboost.models.base import Model
 from pboost.values import Progress, install_hint
 
-#: What stands for standard input or output, and what they are called.
+#: File name that selects standard input or output, and the name of standard input in messages.
 STREAM, INPUT = "-", "standard input"
 
 
 class CommandError(Exception):
-    """The command failed: one line, exit code 1."""
+    """Raised if a command fails. The message is one line; the exit code is 1."""
 
 
 class UsageError(Exception):
-    """The command cannot be meant like this: one line, exit code 2."""
+    """Raised if a command line is invalid. The message is one line; the exit code is 2."""
 
 
 def require(module: str, extra: str) -> Any:
-    """Import an optional dependency, or say in one line how to install it."""
+    """Import an optional dependency; if it is missing, the error explains how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -41,30 +41,30 @@ def require(module: str, extra: str) -> Any:
 
 
 def progress() -> Progress:
-    """Return what makes a bar that goes when the work is done; False where nobody would see it."""
+    """Return a function that creates temporary progress bars, or False without a terminal."""
     if not sys.stderr.isatty():
         return False
     try:
         from tqdm import tqdm
-    except ImportError:  # the bar is no reason to refuse the work
+    except ImportError:  # the progress bar is optional
         return False
     return partial(tqdm, leave=False, delay=0.5, file=sys.stderr)
 
 
 def check_inputs(*paths: str) -> None:
-    """Raise UsageError if standard input is to be read twice."""
+    """Raise UsageError if standard input is used twice."""
     if paths.count(STREAM) > 1:
-        raise UsageError(f"- stands twice for {INPUT}, which can be read once")
+        raise UsageError(f"-: expected at most once, got two inputs from {INPUT}")
 
 
 def called(path: str) -> str:
-    """Return what an input is called in messages."""
+    """Return the name of an input in messages."""
     return INPUT if path == STREAM else path
 
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """Open an input to read bytes."""
+    """Open an input for reading bytes."""
     if path == STREAM:
         yield io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
         return
@@ -73,10 +73,10 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 def load_model(path: str) -> Model:
-    """Read a model."""
+    """Load a model from a file or standard input."""
     if path != STREAM:
         return pb.load(path)
-    # A model is read from a file, at any place in it.
+    # Loading needs random access, so that standard input is copied to a file.
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "model")
         with opened(path) as source, open(copy, "wb") as file:
@@ -88,7 +88,7 @@ def load_model(path: str) -> Model:
 
 
 def save_model(model: Model, path: str) -> None:
-    """Write a model."""
+    """Save a model to a file or standard output."""
     if path != STREAM:
         pb.save(model, path)
         return
@@ -102,4 +102,4 @@ def save_model(model: Model, path: str) -> None:
 def check_model_output(path: str) -> None:
     """Raise UsageError if a model would be written to a terminal."""
     if path == STREAM and sys.stdout.isatty():
-        raise UsageError("-o -: a model is no text for a terminal; redirect standard output")
+        raise UsageError("-o -: expected a redirected standard output, got a terminal")

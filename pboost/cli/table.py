@@ -1,4 +1,4 @@
-"""Tables of users: files read and written, and which columns are numbers and which categories."""
+"""Tables of the user: reading and writing files, and the types of their columns."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ DataFrame: TypeAlias = Any
 
 _UNREADABLE = (ValueError, EOFError, zlib.error, gzip.BadGzipFile)
 _GZIP_MAGIC = b"\x1f\x8b"
-#: How files of spreadsheets begin: new ones, which are zip files, and old ones.
+#: First bytes of spreadsheets: new ones, which are zip files, and old ones.
 _SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _LONGER_ROW = re.compile(r"in line (\d+), saw \d+|Length of header or names")
-#: How Parquet files begin.
+#: First bytes of Parquet files.
 _PARQUET = b"PAR1"
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _TRUTH = {"true": True, "false": False}
-#: Text of which so large a share are numbers is meant as numbers, and the others are mistakes.
+#: Text columns with at least this fraction of numbers are numeric; other text is an error.
 MOSTLY = 0.5
-#: Categories that are listed of a column.
+#: Maximum number of categories that are printed for a column.
 MOST_LEVELS = 10
 
 
 class Format(NamedTuple):
-    """How CSV files are written.
+    """Format of CSV files.
 
     Attributes
     ----------
     sep : str
-        What stands between columns.
+        Column separator.
     encoding : str or None
-        What stands for characters; None: UTF-8.
+        Text encoding. None is UTF-8.
     decimal : str
-        What stands before the digits of fractions: a point or a comma.
+        Decimal separator: point or comma.
     missing : tuple of str or None
-        What stands for missing values, besides nothing; None: what pandas takes for such.
+        Texts for missing values, in addition to empty cells. None uses the defaults of pandas.
     """
 
     sep: str = ","
@@ -65,7 +65,7 @@ class Format(NamedTuple):
     missing: tuple[str, ...] | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return how pandas is told."""
+        """Return the arguments for `pandas.read_csv`."""
         how = self._asdict()
         missing = how.pop("missing")
         if missing is not None:
@@ -73,31 +73,31 @@ class Format(NamedTuple):
         return how
 
     def pointed(self, text: str) -> str:
-        """Return a number with a point before its fraction, and another's point as a comma."""
+        """Swap the decimal separator of a number with the point."""
         return text.translate(str.maketrans("." + self.decimal, self.decimal + "."))
 
 
 CSV = Format()
-#: How pandas is told that nothing is missing.
+#: Arguments for `pandas.read_csv` without missing values.
 _AS_TEXT = {"keep_default_na": False, "na_values": []}
 
 
 def read_table(path: str, form: Format = CSV, texts: Sequence[str] = ()) -> DataFrame:
-    """Read a Parquet file, or a CSV file with a header line, plain or gzipped.
+    """Read a Parquet file, or a CSV file with a header line, optionally gzipped.
 
-    Of a CSV file the columns `texts` are read as such.
+    The columns `texts` of a CSV file are read as text.
     """
     pandas = require("pandas", "cli")
     how, source, path = form.options(), path, called(path)
     with opened(source) as raw, warnings.catch_warnings():
-        # Rows longer than the header would be cut with no more than a warning.
+        # By default pandas truncates rows longer than the header, with only a warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         zipped = raw.peek(2)[:2] == _GZIP_MAGIC
         if raw.peek(4).startswith(_PARQUET):
             return _read_parquet(io.BytesIO(raw.read()), path, form)
         if raw.peek(4).startswith(_SPREADSHEETS):
             raise CommandError(
-                f"{path}: looks like a spreadsheet (or another zip file); save it as CSV"
+                f"{path}: expected CSV or Parquet, got a spreadsheet or zip file; save it as CSV"
             )
         file: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         if not raw.seekable():
@@ -121,15 +121,15 @@ def read_table(path: str, form: Format = CSV, texts: Sequence[str] = ()) -> Data
                 first = form.sep.join(header.iloc[0])
                 first = first if len(first) <= 60 else first[:60] + "..."
                 raise CommandError(
-                    f"{path}: {line} more fields than the header {first!r}; see --sep"
+                    f"{path}: {line} more fields than the header {first!r}; check --sep"
                 ) from error
-            hint = "; see --encoding" if isinstance(error, UnicodeDecodeError) else ""
+            hint = "; check --encoding" if isinstance(error, UnicodeDecodeError) else ""
             raise CommandError(f"{path}: not a readable CSV file: {error}{hint}") from error
     return _checked(table, header.iloc[0].tolist(), path)
 
 
 def _read_parquet(file: io.BytesIO, path: str, form: Format) -> DataFrame:
-    """Return the table of a Parquet file."""
+    """Read a Parquet file."""
     parquet = require("pyarrow.parquet", "parquet")
     try:
         arrow_table = parquet.read_table(file)
@@ -143,25 +143,25 @@ def _read_parquet(file: io.BytesIO, path: str, form: Format) -> DataFrame:
 
 
 def _checked(table: DataFrame | None, header: Sequence[str], path: str) -> DataFrame:
-    """Return a table that has rows, and no two columns of one name."""
+    """Return a table; raise CommandError if it is empty or two columns have the same name."""
     names = Counter(name for name in header if name)
     twice = next((name for name in names if names[name] > 1), None)
     if twice is not None:
-        raise CommandError(f"{path}: two columns are named {twice!r}")
+        raise CommandError(f"{path}: expected distinct column names, got {twice!r} twice")
     if table is not None and table.empty:
-        raise CommandError(f"{path}: no rows")
+        raise CommandError(f"{path}: expected at least one row, got none")
     return table
 
 
 def exact_numbers(pandas_version: str) -> dict[str, str]:
-    """Options with which ``read_csv`` gives numbers the value that Python gives them."""
+    """Return arguments that make ``read_csv`` parse numbers exactly like Python."""
     major, minor = map(int, pandas_version.split(".")[:2])
-    # Since 3.1 it always does, and the option is deprecated.
+    # Since pandas 3.1 this is the default, and the option is deprecated.
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def write_table(table: DataFrame, path: str, form: Format = CSV) -> None:
-    """Write a CSV file, all of it or none."""
+    """Write a CSV file atomically."""
     text = table.to_csv(index=False, lineterminator="\n", sep=form.sep, decimal=form.decimal)
     if path == STREAM and form.encoding is None:
         write_text(text)
@@ -179,23 +179,23 @@ def write_table(table: DataFrame, path: str, form: Format = CSV) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write to standard output, whatever characters it can show."""
+    """Write to standard output; replace characters that its encoding does not support."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
 
 
 def check_output(path: str, *inputs: str) -> None:
-    """Fail before the work rather than after it where `path` cannot be written."""
+    """Raise an error if `path` cannot be written, before the work starts."""
     if path == STREAM:
         return
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise CommandError(f"{path}: there is no directory {folder}")
+        raise CommandError(f"{path}: directory {folder} does not exist")
     if os.path.isdir(path):
-        raise CommandError(f"{path}: is a directory")
+        raise CommandError(f"{path}: expected a file, got a directory")
     for name in inputs:
         if os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
-            raise UsageError(f"-o would overwrite the input {name}")
+            raise UsageError(f"-o: expected a new file, got the input {name}")
 
 
 def split_table(
@@ -208,7 +208,7 @@ def split_table(
     categorical_features: Sequence[str] = (),
     is_regression: bool = False,
 ) -> tuple[DataFrame, Array, FloatArray | None]:
-    """Return features, labels or numbers to be predicted, and sample weights of a table."""
+    """Return features, targets and sample weights of a table."""
     named = {"--target": target} | ({} if weight is None else {"--sample-weight": weight})
     if weight == target:
         raise UsageError("--target and --sample-weight name the same column")
@@ -220,12 +220,12 @@ def split_table(
         raise UsageError(f"--categorical-features and --drop both name {both!r}")
     for name in (*named.values(), *drop, *categorical_features):
         if name not in table.columns:
-            raise CommandError(f"there is no column {name!r}; {listing(table.columns, name)}")
+            raise CommandError(f"column {name!r} does not exist; {listing(table.columns, name)}")
     table = table.drop(columns=list(drop))
     features = table.drop(columns=[*named.values()])
     if features.shape[1] == 0:
         others = " and ".join(map(repr, (*named.values(), *drop)))
-        raise CommandError(f"there is no column besides {others}")
+        raise CommandError(f"expected at least one feature, got no columns besides {others}")
     features = typed(features, form, categorical_features)
     weights = None if weight is None else _numbers(table, weight, form)
     if is_regression:
@@ -235,16 +235,16 @@ def split_table(
 
 
 def _numbers(table: DataFrame, name: str, form: Format) -> FloatArray:
-    """Return a column of finite numbers, none of which is missing, as floats."""
+    """Return a column of finite numbers as floats; reject missing values."""
     _check_numbers(table, name, form)
     _check_present(table, name)
     return as_features(table[[name]]).values[:, 0].astype(np.float64)
 
 
 def typed(table: DataFrame, form: Format, categorical_features: Sequence[str]) -> DataFrame:
-    """Return features, in which text is a category, but for text that is numbers mostly.
+    """Return features, in which text columns are categorical unless they are mostly numbers.
 
-    CommandError for what is neither.
+    Raises CommandError for columns that are neither.
     """
     table = table.copy()
     for name in table.columns:
@@ -258,12 +258,12 @@ def typed(table: DataFrame, form: Format, categorical_features: Sequence[str]) -
 
 
 def _holds_text(column: DataFrame) -> bool:
-    """Return whether this is text, some of which may be missing, or a category."""
+    """Return whether a column is text or categorical; missing values are ignored."""
     return _is_category(column) or isinstance(next(iter(column.dropna()), 0.0), str)
 
 
 def _share_of_numbers(column: DataFrame, form: Format) -> float:
-    """Return the share of numbers among the values of a column of text that are not missing."""
+    """Return the fraction of numbers among the known values of a text column."""
     if _is_category(column):
         return 0.0
     values = [form.pointed(str(value)) for value in column.dropna()]
@@ -275,11 +275,11 @@ def _is_category(column: DataFrame) -> bool:
 
 
 def _as_labels(column: DataFrame, form: Format) -> Array:
-    """Return texts as they stand, or as the numbers or truth values that all of them are.
+    """Return class labels as numbers or truth values if all texts are such, else as text.
 
-    Numbers that are written with zeros in front are names: ``01`` is not ``1``.
+    Numbers with leading zeros remain text: ``01`` differs from ``1``.
     """
-    if column.dtype.kind in "biuf":  # of a file that says so
+    if column.dtype.kind in "biuf":  # from a Parquet file
         numbers: Array = column.to_numpy()
         return numbers
     code, different = require("pandas", "cli").factorize(column)
@@ -288,17 +288,17 @@ def _as_labels(column: DataFrame, form: Format) -> Array:
     if all(text.lower() in _TRUTH for text in texts):
         values = [_TRUTH[text.lower()] for text in texts]
     elif all(map(_NUMBER.fullmatch, pointed := [form.pointed(text) for text in texts])):
-        # What a number would round is a name, too.
+        # Integers that float64 would round remain text.
         values = texts if any(map(_is_large, texts)) else [float(text) for text in pointed]
         if all(map(_INTEGER.fullmatch, texts)):
             values = [int(text) for text in texts]
             values = values if min(values) >= -(2**63) and max(values) < 2**63 else texts
-    distinct = as_text(texts, "y: expected labels") if values is texts else np.array(values)
+    distinct = as_text(texts, "y: expected class labels") if values is texts else np.array(values)
     return distinct[code]
 
 
 def texts_of(model: Model) -> list[str]:
-    """Return the columns that a model takes for categories, and that were text in training."""
+    """Return the names of categorical features that were text in training."""
     known, names = model.table, model.feature_names
     if known is None or names is None:
         return []
@@ -308,12 +308,12 @@ def texts_of(model: Model) -> list[str]:
 
 
 def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFrame:
-    """Return the columns that a model reads, in its order; all of them if it knows no names."""
+    """Return the features of a model, in its order; all columns if the model has no names."""
     names = table.columns if model.feature_names is None else model.feature_names
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise CommandError(
-            f"the model needs column {missing[0]!r}, which is not there; "
+            f"column {missing[0]!r} is required by the model but does not exist; "
             f"{listing(table.columns, missing[0])}"
         )
     chosen = table[list(names)]
@@ -327,9 +327,9 @@ def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFram
 def _check_numbers(
     table: DataFrame, name: str, form: Format = CSV, *, can_drop: bool = False
 ) -> None:
-    """Raise CommandError where a column holds text, an infinite or an inexact number.
+    """Raise CommandError if a column has text, infinities or integers that float64 would round.
 
-    What else is no number, such as a date, is refused where the table is read.
+    Other types, such as dates, are rejected when the table is converted.
     """
     column = table[name]
     _check_large(column, name)
@@ -340,49 +340,50 @@ def _check_numbers(
     infinite = np.isinf(column.to_numpy(np.float64, na_value=np.nan))
     if infinite.any():
         raise CommandError(
-            f"column {name!r} has infinite values, the first in row {int(np.argmax(infinite)) + 1}"
+            f"column {name!r}: expected finite numbers, got infinity in row "
+            f"{int(np.argmax(infinite)) + 1}"
         )
 
 
 def _refuse_texts(column: DataFrame, name: str, form: Format, *, can_drop: bool) -> None:
-    """Raise CommandError for the first text, and say what can be done about it."""
+    """Raise CommandError for the first text in a numeric column, with a hint."""
     texts = column.map(lambda value: form.pointed(value) if isinstance(value, str) else value)
     numbers = require("pandas", "cli").to_numeric(texts, errors="coerce")
     wrong = (numbers.isna() & column.notna()).to_numpy()
-    if not wrong.any():  # numbers that are stored as text
+    if not wrong.any():  # numbers stored as text
         wrong = column.map(lambda value: isinstance(value, str)).to_numpy()
     row = int(np.argmax(wrong))
     other = form._replace(decimal="," if form.decimal == "." else ".")
     hint = ""
     if _NUMBER.fullmatch(other.pointed(str(column.iloc[row]))):
         word = "comma" if other.decimal == "," else "point"
-        hint = f"; a decimal {word}? --decimal {other.decimal}"
+        hint = f"; for a decimal {word} pass --decimal {other.decimal}"
     else:
         cell, quoted = shlex.quote(str(column.iloc[row])), shlex.quote(_in_list(name))
-        hint = f"; if that stands for a missing value, --missing-values {cell}"
-        hint += f"; or --categorical-features {quoted}, or --drop {quoted}" if can_drop else ""
+        hint = f"; if this is a missing value, pass --missing-values {cell}"
+        hint += f"; or pass --categorical-features {quoted} or --drop {quoted}" if can_drop else ""
     raise CommandError(
-        f"column {name!r} is not numeric: row {row + 1} holds {column.iloc[row]!r}{hint}"
+        f"column {name!r} is not numeric: got {column.iloc[row]!r} in row {row + 1}{hint}"
     )
 
 
 def _in_list(name: str) -> str:
-    """Return a name as it is typed in a list with commas."""
+    """Quote a name with a comma for use in a comma-separated list."""
     return f'"{name}"' if "," in name else name
 
 
 def _check_large(column: DataFrame, name: str) -> None:
-    """Raise CommandError for the first integer that is no float64; all others have been read."""
+    """Raise CommandError for the first integer that float64 cannot represent."""
     row = first_inexact(column.to_numpy()) if column.dtype.kind in "iu" else -1
     if column.dtype.kind not in "biuf":
-        # Integers beyond 64 bits are left as such, or as texts, with all else in the column.
+        # Pandas keeps integers beyond 64 bits as objects or text, with the rest of the column.
         texts = (str(value).strip() if isinstance(value, str | int) else "" for value in column)
         large = (i for i, text in enumerate(texts) if _is_large(text))
         row = next(large, -1)
     if row >= 0:
         raise CommandError(
-            f"column {name!r}: row {row + 1} holds {column.iloc[row]}, an integer that floating "
-            "point cannot hold exactly; write it with a point to have it rounded"
+            f"column {name!r}: got {column.iloc[row]} in row {row + 1}, an integer that a float "
+            "cannot represent exactly; write it with a decimal point to accept rounding"
         )
 
 
@@ -394,13 +395,13 @@ def _check_present(table: DataFrame, name: str) -> None:
     missing = table[name].isna().to_numpy()
     if missing.any():
         raise CommandError(
-            f"column {name!r} has missing values, the first in row {int(np.argmax(missing)) + 1}; "
-            "fill them in or leave the rows out"
+            f"column {name!r}: missing value in row {int(np.argmax(missing)) + 1}; impute it or "
+            "drop the row"
         )
 
 
 def described(known: Table | None, names: tuple[str, ...] | None) -> list[str]:
-    """Return lines that say what the columns of training were, where not all were whole numbers."""
+    """Return lines that describe the features, unless all were numeric without missing values."""
     if known is None:
         return []
     lines = ["columns:"]
@@ -418,10 +419,10 @@ def described(known: Table | None, names: tuple[str, ...] | None) -> list[str]:
 
 
 def listing(names: Any, wanted: str, max_names: int = 10) -> str:
-    """Return which columns there are, and what may be meant by one that is not."""
+    """Return a list of column names, with a suggestion for a missing one."""
     shown = ", ".join(map(str, names[:max_names]))
     more = "" if len(names) <= max_names else f", ... ({len(names)} columns)"
     near = get_close_matches(wanted, map(str, names), 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
-    hint = "; see --sep" if len(names) == 1 else ""
-    return f"there are {shown}{more}{meant or hint}"
+    hint = "; check --sep" if len(names) == 1 else ""
+    return f"columns: {shown}{more}{meant or hint}"

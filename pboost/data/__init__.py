@@ -1,4 +1,4 @@
-"""X, y and weights as the searches read them: arguments checked, columns sorted or binned."""
+"""Prepare X, y and sample weights for training: checks, sorting, binning and encoding."""
 
 from typing import TYPE_CHECKING
 
@@ -28,5 +28,5 @@ _NAMES = {
     "pboost.data.targets": "balanced_weights",
 }
 
-if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
+if not TYPE_CHECKING:  # type checkers would otherwise accept any name
     __all__, __getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -1,4 +1,4 @@
-"""Costs of columns, and of groups that are paid once for all their columns."""
+"""Feature costs, and costs of groups of features that are acquired together."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from pboost.data.read.table import column_label, named_columns, positions
 from pboost.values import FloatArray, IntArray, check_number, freeze, shown
 from pboost.values.options import Option, filled
 
-#: What a comparison costs by default, as a share of the mean cost of a column.
+#: Default cost of a comparison, as a fraction of the mean feature cost.
 COMPARISON_SHARE = 0.01
-#: Costs as builders take them, and as settings hold them, where pairs stand for mappings.
+#: Types of the options. Model settings store mappings as pairs.
 FeatureCostOption: TypeAlias = Mapping[str | int, float] | Sequence[Any] | ArrayLike | None
 CostGroupOption: TypeAlias = Mapping[str, Sequence[str | int]] | Sequence[Sequence[Any]] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureCosts:
-    """What is to be paid for columns: each item once for a row, whatever needs it.
+    """Costs of items. A row pays for each item once, however often its features are used.
 
     Attributes
     ----------
     cost : ndarray of float64, shape (n_items,)
-        The costs > 0 of items: of columns by themselves, and of groups.
+        Positive costs of the items, which are single features or groups.
     item : ndarray of int32, shape (d, 2)
-        The items that each column needs: its own, and that of its group; -1 for none.
+        Items of each feature: its own and its group, or -1.
     comparison : float
-        What a comparison costs whatever is paid.
+        Cost of a comparison, in addition to its features.
     tradeoff : float or None
-        What a unit of cost has to take from the loss; None: splits are chosen by what they take
-        for what they cost.
+        Decrease of the loss required per unit of cost. None selects splits by the ratio of decrease
+        and cost.
     """
 
     cost: FloatArray
@@ -47,17 +47,17 @@ class FeatureCosts:
         object.__setattr__(self, "item", freeze(self.item, np.int32))
 
     def items_of(self, read: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the items (n, n_items) that are paid where columns (n, d) are read."""
+        """Return the items (n, n_items) paid for if these features (n, d) are used."""
         return items_of(self.item, read, len(self.cost))
 
     def of_columns(self, read: NDArray[np.bool_]) -> FloatArray:
-        """Return what it costs to read some columns, (n, d), of each row."""
+        """Return the cost of each row if these features (n, d) are used."""
         total: FloatArray = np.where(self.items_of(read), self.cost, 0.0).sum(axis=1)
         return total
 
 
 def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[np.bool_]:
-    """Return the items (n, n_items) that columns (n, d) need that are read, see `FeatureCosts`."""
+    """Return the items (n, n_items) of the used features (n, d); see `FeatureCosts`."""
     paid = np.zeros((len(read), n_items), dtype=np.bool_)
     for j, items in enumerate(item.tolist()):
         for k in items:
@@ -67,14 +67,14 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
 
 
 def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
-    """Return the option as settings hold it: numbers, pairs of a column and a number, or None."""
+    """Return the option as stored in settings: numbers, pairs of feature and number, or None."""
     if feature_costs is None:
         return None
     if isinstance(feature_costs, Mapping):
         feature_costs = list(feature_costs.items())
     elif isinstance(feature_costs, str | bytes) or not isinstance(feature_costs, Iterable):
         raise TypeError(
-            f"{name}: expected a number for each column, or a mapping of columns to numbers, got "
+            f"{name}: expected one number per feature, or a mapping of features to numbers, got "
             f"{shown(feature_costs)}"
         )
     plain: list[object] = []
@@ -88,20 +88,20 @@ def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
 
 
 def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
-    """Return the option as settings hold it: pairs of a name or None and columns, or None."""
+    """Return the option as stored in settings: pairs of name (or None) and features, or None."""
     if cost_groups is None:
         return None
     if isinstance(cost_groups, Mapping):
         cost_groups = list(cost_groups.items())
     elif isinstance(cost_groups, str | bytes) or not isinstance(cost_groups, Iterable):
         raise TypeError(
-            f"{name}: expected a mapping of names to columns, or a sequence of groups of columns, "
+            f"{name}: expected a mapping of names to features, or a sequence of groups, "
             f"got {shown(cost_groups)}"
         )
     plain: list[list[object]] = []
     for group in cost_groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
-        if isinstance(pair[1], str | int | np.integer):  # two columns
+        if isinstance(pair[1], str | int | np.integer):  # a group of two features
             pair = None, group
         called = None if pair[0] is None else str(pair[0])
         plain.append([called, list(named_columns(name, pair[1]))])
@@ -109,23 +109,23 @@ def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
 
 
 class CostOptions(TypedDict, total=False):
-    """What columns cost.
+    """Options for feature costs.
 
     Parameters
     ----------
     feature_costs : sequence of float or mapping, optional
-        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
-        others cost nothing. A row pays for a column once. A split is then chosen by how much it
-        lowers the criterion, by `comparison_cost` plus what a row at the node has still to pay:
-        what is on the way there is paid.
+        Nonnegative costs: one per feature, or a mapping of names or positions, in which missing
+        features cost 0. A row pays for a feature once. Splits are selected by the decrease of the
+        criterion divided by their cost, which is `comparison_cost` plus the feature cost if no
+        ancestor uses the feature.
     cost_groups : mapping or sequence of sequences of str or int, optional
-        Groups of columns that are had together, by names or without: a row pays for a group
-        once. A name in `feature_costs` is that of the group's cost, beside which columns cost what
-        they cost by themselves; else a group costs as much as the dearest of its columns, and these
-        cost nothing more.
+        Groups of features that are acquired together, with or without names. A row pays for a
+        group once. If `feature_costs` contains the name of a group, this cost is added to the costs
+        of its features. Otherwise the group costs as much as its most expensive feature, and its
+        features cost nothing more.
     comparison_cost : float, optional
-        What a comparison costs beside, > 0: the larger it is the less costs matter. Default: 1
-        percent of the mean cost of a column.
+        Positive cost of a comparison, in addition to its feature. Larger values reduce the effect
+        of feature costs. Default: 1 percent of the mean feature cost.
     """
 
     feature_costs: Annotated[FeatureCostOption, Option(None, plain_feature_costs)]
@@ -133,14 +133,14 @@ class CostOptions(TypedDict, total=False):
     comparison_cost: Annotated[float | None, Option(None)]
 
 
-#: The options that say what columns cost, and what they are where nothing has a cost.
+#: Feature cost options with their defaults.
 COST_OPTIONS: dict[str, Any] = filled(CostOptions, {})
 
 
 def read_feature_costs(
     options: Mapping[str, object], names: tuple[str, ...] | None, d: int
 ) -> FeatureCosts | None:
-    """Return what `COST_OPTIONS` say of d columns; None where nothing has a cost."""
+    """Return the feature costs set by `COST_OPTIONS`, or None if there are none."""
     feature_costs = plain_feature_costs("feature_costs", options["feature_costs"])
     cost_groups = plain_cost_groups("cost_groups", options["cost_groups"])
     comparison = options.get("comparison_cost")
@@ -153,7 +153,7 @@ def read_feature_costs(
         for name in ("cost_groups", "comparison_cost", "cost_tradeoff"):
             if options.get(name) is not None:
                 raise ValueError(
-                    f"{name}: expected None without feature_costs, of which it says more"
+                    f"{name}: expected None without feature_costs; pass feature_costs too"
                 )
         return None
     group = _group_of_columns(cost_groups, names, d)
@@ -164,7 +164,7 @@ def read_feature_costs(
     for k, g in enumerate(charged.tolist(), start=int(np.count_nonzero(column_cost > 0))):
         item[group == g, 1] = k
     if comparison is None:
-        alone = column_cost + np.append(fee, 0.0)[group]  # the last is that of columns in no group
+        alone = column_cost + np.append(fee, 0.0)[group]  # the last: no group
         comparison = COMPARISON_SHARE * float(alone.mean()) or 1.0
     return FeatureCosts(
         np.concatenate([column_cost[column_cost > 0], fee[charged]]), item, comparison, tradeoff
@@ -178,14 +178,14 @@ def _cost(name: str, value: object) -> float:
 def _group_of_columns(
     cost_groups: list[list[Any]] | None, names: tuple[str, ...] | None, d: int
 ) -> IntArray:
-    """Return the number of the group of each column, -1 where it is in none."""
+    """Return the group number of each feature, or -1."""
     group = np.full(d, -1, dtype=np.int32)
     for number, (_, columns) in enumerate(cost_groups or []):
         for j in positions("cost_groups", columns, names, d):
             if group[j] >= 0:
                 raise ValueError(
-                    f"cost_groups: expected each column in one group, got {column_label(names, j)} in "
-                    "two"
+                    f"cost_groups: expected each feature in at most one group, got "
+                    f"{column_label(names, j)} in two"
                 )
             group[j] = number
     return group
@@ -198,17 +198,16 @@ def _amounts(
     names: tuple[str, ...] | None,
     d: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what columns cost by themselves, (d,), and what groups cost.
+    """Return the costs of single features (d,) and of groups.
 
-    A group without a cost of its own costs as much as the dearest of its columns, which then cost
-    nothing more.
+    A group without a cost takes the maximum of its features, whose own costs become 0.
     """
     column_cost, fee = np.zeros(d), np.full(len(cost_groups), np.nan)
     called = {name: number for number, (name, _) in enumerate(cost_groups) if name is not None}
     if feature_costs and not isinstance(feature_costs[0], list):
         if len(feature_costs) != d:
             raise ValueError(
-                f"feature_costs: expected {d} numbers, one for each column, got {len(feature_costs)}"
+                f"feature_costs: expected {d} numbers, one per feature, got {len(feature_costs)}"
             )
         column_cost[:] = feature_costs
     else:
@@ -216,7 +215,7 @@ def _amounts(
             if column in called:
                 if names is not None and column in names:
                     raise ValueError(
-                        f"cost_groups: expected other names than columns have, got {column!r}"
+                        f"cost_groups: expected names other than feature names, got {column!r}"
                     )
                 fee[called[column]] = cost
             else:

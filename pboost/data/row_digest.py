@@ -1,10 +1,10 @@
-"""A digest of rows: few numbers that tell whether other rows are among them.
+"""Digest of training rows, to detect whether new rows are among them.
 
-Of the hashes of all different rows the `MOST` least are kept, a sketch of bottom-k [1]_: rows of a
-second table whose hashes are in the same range are among the first if, and only if, theirs are
-kept. A hash has 16 bits of the first columns, so that of most rows nothing else is read, and 32 of
-all. It stands in the upper 48 bits of a number; how often the row occurs, 65,535 at most, in the
-lower 16.
+The digest keeps the `MOST` smallest hashes of the distinct rows, a bottom-k sketch [1]_: a new row
+whose hash is in this range was in the training data exactly if its hash is kept. The upper 16 bits
+of a hash come from the first columns, so that most rows need not be read further, and 32 bits from
+all columns. The hash fills the upper 48 bits of a number. The lower 16 bits contain the count of
+the row, at most 65,535.
 
 References
 ----------
@@ -29,19 +29,18 @@ from pboost.threads import run_ranges
 from pboost.values import FloatArray, Floats, IntArray
 
 Digest: TypeAlias = NDArray[np.uint64]
-#: Different rows that are kept: a kilobyte.
+#: Maximum number of distinct rows in a digest, which is then one kilobyte.
 MOST = 128
 COUNT_BITS = np.uint64(16)
 MOST_COUNT = np.uint64(2**16 - 1)
-#: Columns of which the upper 16 bits of a hash are made, and how many values these have.
+#: Number of columns in the upper 16 bits of a hash, and number of values of these bits.
 FIRST, COARSE = 2, 2**16
 
 
 class DigestOverlap(NamedTuple):
-    """Rows that were compared with a digest, and those of them that are in it.
+    """Number of compared rows, and of those found in a digest.
 
-    Of the `rows` that the digest was made of, in the same range of hashes, `repeated` are not the
-    only ones of their kind.
+    `repeated` of the `rows` training rows in the digest's range of hashes have duplicates.
     """
 
     n_found: int
@@ -51,15 +50,15 @@ class DigestOverlap(NamedTuple):
 
     @property
     def natural(self) -> float:
-        """Share of new rows, drawn like the others, that would be found, by Good and Turing [2]_.
+        """Good-Turing estimate [2]_ of the fraction of new rows that occur in training by chance.
 
-        It is the share of rows that others equal.
+        It is the fraction of training rows with duplicates.
         """
         return self.repeated / self.rows if self.rows else 0.0
 
 
 def digest_of(columns: object, weights: FloatArray | None) -> Digest | None:
-    """Return the digest of the rows of positive weight, None of columns that hold no values."""
+    """Return the digest of the rows of positive weight, or None if the values are not kept."""
     if isinstance(columns, Features):
         values, rows = columns.values, None
     elif isinstance(columns, SortedColumns):
@@ -73,9 +72,9 @@ def digest_of(columns: object, weights: FloatArray | None) -> Digest | None:
 
 
 def digest_of_rows(values: Floats, rows: IntArray | None = None) -> Digest:
-    """Return the digest of listed rows of a matrix, by default of all.
+    """Return the digest of rows of a matrix, by default all.
 
-    Only rows whose first columns have the least hashes are read whole.
+    Only rows with small hashes of the first columns are read completely.
     """
     if rows is None:
         rows = np.arange(len(values), dtype=np.int32)
@@ -101,7 +100,7 @@ def _coarse(values: Floats, rows: IntArray) -> Digest:
 
 
 def _joined(coarse: Digest, values: Floats, rows: IntArray) -> Digest:
-    """Return hashes, given those of the first columns."""
+    """Combine the hashes of the first columns with the hashes of all columns."""
     fine = _hashed(values, rows)
     fine >>= np.uint64(32)
     fine |= coarse << np.uint64(32)
@@ -120,7 +119,7 @@ def _hashed(values: Floats, rows: IntArray) -> Digest:
 
 
 def digest(hashed: Digest) -> Digest:
-    """Return the digest of rows with these hashes."""
+    """Return the digest of rows, given their hashes."""
     distinct, count = np.unique(hashed, return_counts=True)
     counts = np.minimum(count[:MOST].astype(np.uint64), MOST_COUNT)
     kept: Digest = (distinct[:MOST] << COUNT_BITS) | counts
@@ -128,9 +127,9 @@ def digest(hashed: Digest) -> Digest:
 
 
 def merged(*digests: Digest | None) -> Digest | None:
-    """Return the digest of the rows of any of some, None if there is none.
+    """Merge digests, or return None if there is none.
 
-    A row occurs as often as in the one where it occurs most often: they may be of the same table.
+    The count of a row is the maximum of its counts, because the digests may be of the same table.
     """
     known = [item for item in digests if item is not None]
     return reduce(_both, known) if known else None
@@ -139,12 +138,12 @@ def merged(*digests: Digest | None) -> Digest | None:
 def _both(first: Digest, second: Digest) -> Digest:
     every = np.sort(np.concatenate([first, second]))
     hashed = every >> COUNT_BITS
-    is_last = np.append(hashed[1:] != hashed[:-1], True)[: len(every)]  # of the largest count
+    is_last = np.append(hashed[1:] != hashed[:-1], True)[: len(every)]  # has the largest count
     return every[is_last][:MOST]
 
 
 def seen_among(digest: Digest, hashed: Digest) -> DigestOverlap:
-    """Return how many rows with these hashes are among those of a digest."""
+    """Count the rows, given by their hashes, that occur in a digest."""
     kept, count = digest >> COUNT_BITS, digest & MOST_COUNT
     if len(kept) >= MOST:
         hashed = hashed[hashed <= kept[-1]]

@@ -1,4 +1,4 @@
-"""Rows to train on that are not one table of this process: what builders take as `X`, too."""
+"""Interface of row sources, such as partitioned rows, that fit functions accept as `X`."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from pboost.values import Array, FloatArray, TableLike, Task, shown
 from pboost.values.options import Option
 
 T = TypeVar("T")
-#: The release of pboost that all processes with rows of a source must have.
+#: Release of pboost that all processes with rows of a source must use.
 RELEASE = __version__
-#: What builders say that have no method for partitions.
+#: Message of fit functions that do not support partitions.
 IN_ONE_PLACE = "{} needs all rows in one place: pass rows.gather()"
 
 
 class LabelOptions(TypedDict, total=False):
-    """Labels and weights of the rows.
+    """Options for the targets and weights of the rows.
 
     Parameters
     ----------
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
+        Class probabilities of each row, in place of `y`. A row counts for each class with its
+        weight times the probability. One dimension contains the probability of the second of two
+        classes.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+        Class labels of the columns of `y_proba`. Default: 0, 1, ..., or the column names.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows.
+        Nonnegative sample weights. By default all rows have weight 1.
     """
 
     y_proba: Annotated[ArrayLike | None, Option(None)]
@@ -45,29 +46,29 @@ class LabelOptions(TypedDict, total=False):
 
 
 class RowOptions(LabelOptions, total=False):
-    """Labels, weights and categories of the rows.
+    """Options for the targets, weights and categorical features of the rows.
 
     Parameters
     ----------
     categorical_features : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
+        Names or positions of categorical features, in addition to text columns and columns of a
+        categorical dtype.
     """
 
     categorical_features: Annotated[Categorical, Option(None)]
 
 
 class OneTable(NamedTuple):
-    """All rows of a row source in one table, with their targets; builders take it as `X`.
+    """All rows of a row source in one table, with their targets. Fit functions accept it as `X`.
 
     Attributes
     ----------
     X : BinnedColumns
-        Rows in bins, partition after partition, with their values if the source keeps these.
+        Binned rows, in the order of the partitions, with values if the source keeps them.
     y : ndarray of shape (n,)
-        Labels or targets.
+        Class labels or regression targets.
     sample_weight : ndarray of shape (n,), or None
-        Weights.
+        Sample weights.
     """
 
     X: BinnedColumns
@@ -78,12 +79,12 @@ class OneTable(NamedTuple):
 class RowSource(ABC):
     """Rows in partitions, with their targets and weights.
 
-    Builders ask a source these questions, and never where the rows are.
+    Fit functions call these methods and do not depend on the location of the rows.
 
     Attributes
     ----------
     bins : BinnedColumns
-        The bins that all rows share; its own rows mean nothing.
+        The bins shared by all rows. The rows of this object are not used.
     n_rows : int
         Number of rows.
     """
@@ -93,51 +94,51 @@ class RowSource(ABC):
 
     @abstractmethod
     def gather(self) -> OneTable:
-        """Return all rows in one table of this process."""
+        """Return all rows in one table in this process."""
 
     @abstractmethod
     def take(self, rows: Array) -> Any:
-        """Return a source of some rows, numbered in ascending order, in the same bins."""
+        """Return a source of selected rows, numbered in ascending order, with the same bins."""
 
     @abstractmethod
     def apply(self, function: Callable[..., T], *arguments: object) -> list[T]:
-        """Return what a function returns of columns, targets and weights of each partition."""
+        """Call a function with the columns, targets and weights of each partition."""
 
     @abstractmethod
     def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
-        """Return labels or targets, and weights, of all rows in this process."""
+        """Return the targets and weights of all rows in this process."""
 
     @abstractmethod
     def graph(self, learner: object, observation: object, growth: type) -> Any:
-        """Return the weak learner of one fit whose `growth` is that of these rows."""
+        """Return a weak learner for a single fit, with a growth strategy for these rows."""
 
     @abstractmethod
     def growth(self, kind: type[T]) -> type[T]:
-        """Return the growth of this kind whose rows are those of a source."""
+        """Return the growth strategy of this kind for the rows of a source."""
 
     @abstractmethod
     def task(self, task: Task | None) -> Task:
-        """Return the task that is passed, or that of which the targets are."""
+        """Return the task, or if it is None the task implied by the targets."""
 
     @abstractmethod
     def trees(self, task: str, search: str) -> Problem:
-        """Return the problem of one fit of trees, which has no rows but knows who has them."""
+        """Return the problem of a tree fit, which refers to the rows without containing them."""
 
     @abstractmethod
     def default_loss(self, task: Task | None) -> Any:
-        """Return the loss of gradient boosting that such targets have by default."""
+        """Return the default loss of gradient boosting for these targets."""
 
     @abstractmethod
     def sums(
         self, loss: Any, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack
     ) -> Any:
-        """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
+        """Return the rows of a gradient boosting fit; `ends` releases them."""
 
 
 def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Return X, y and the weights of a builder that takes any source of rows.
+    """Return X, y and the sample weights for a fit function that supports all row sources.
 
-    `options` are those of `RowOptions`, among others.
+    `options` includes `RowOptions`.
     """
     row_options = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
@@ -150,8 +151,7 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
     for name, value in {"y": y, **row_options}.items():
         if value is not None:
             raise ValueError(
-                f"{name}: expected None, since X is a source of rows that has its own, got "
-                f"{shown(value)}"
+                f"{name}: expected None, because the row source X contains it, got {shown(value)}"
             )
     return (X.X, X.y, X.sample_weight) if isinstance(X, OneTable) else (X, None, None)
 
@@ -159,7 +159,7 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
 def rows_here(
     builder: str, X: TableLike, y: object, options: Mapping[str, Any]
 ) -> tuple[Any, Any, Any]:
-    """Return what `rows_of_fit` does, of a builder that needs all rows in one place."""
+    """Return the result of `rows_of_fit` for a fit function that needs all rows in one process."""
     if isinstance(X, RowSource):
         raise NotImplementedError(IN_ONE_PLACE.format(builder))
     return rows_of_fit(X, y, options)

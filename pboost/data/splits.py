@@ -1,4 +1,4 @@
-"""Rows dealt to parts: folds, rows held out for validation, and the bags of ensembles."""
+"""Random splits of rows: cross-validation folds, validation sets and bootstrap samples."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from pboost.values import (
     shown,
 )
 
-#: What builders take as `validation`.
+#: Type of the option `validation`.
 Validation: TypeAlias = tuple[Any, ...] | float | None
 
-#: Rows that are drawn at a time if few of them count.
+#: Number of rows drawn at a time if only a part of them is needed.
 DRAWN_AT_ONCE = 1 << 20
 
 
 def assign_folds(
     labels: Array, weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
-    """The fold that tests each row: classes dealt out in turn, each in random order.
+    """Return the test fold of each row, stratified by class.
 
-    Warns where a class is too rare to be in each fold.
+    Warns if a class has fewer rows than there are folds.
     """
     values, code = as_codes(labels)
-    # A row of weight 0 trains and tests nothing, so it must not stand for its class.
+    # Rows of weight 0 form separate strata, because they do not count for their class.
     idle = np.zeros(len(labels), bool) if weight is None else weight == 0
     classes = range(len(values))
     strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in classes]
@@ -54,20 +54,20 @@ def assign_folds(
     name = repr(values[sizes.index(rarest)].item())
     if rarest < (2 if len(sizes) == 2 else 1):
         raise ValueError(
-            f"y: expected rows{weighed} of two classes outside of each fold, got {rarest} with "
-            f"label {name}"
+            f"y: expected enough rows{weighed} of two classes outside each fold, got {rarest} of "
+            f"class {name}"
         )
     if folds > max(sizes):
         raise ValueError(
-            f"cv: expected at most {max(sizes)}, the number of rows{weighed} with the most "
-            f"frequent label, got {folds}"
+            f"cv: expected at most {max(sizes)} folds, the number of rows{weighed} of the most "
+            f"frequent class, got {folds}"
         )
     if folds > rarest:
         warnings.warn(
             f"y: class {name} has {rarest} row{'s' * (rarest != 1)}{weighed}, fewer than the "
-            f"{folds} folds, so that not all of them test it",
+            f"{folds} folds, so that it is missing in some of them",
             UserWarning,
-            stacklevel=5,  # who calls the decorated function
+            stacklevel=5,  # the caller of the decorated function
         )
     return deal(strata, folds, rng)
 
@@ -75,24 +75,24 @@ def assign_folds(
 def any_folds(
     code: IntArray, weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
-    """The fold that tests each row: the classes dealt out in turn, rows that weigh nothing last."""
+    """Return the test fold of each row, stratified by class; classes may be rare."""
     idle = np.zeros(len(code), bool) if weight is None else weight == 0
     n_rows = len(code) - int(np.count_nonzero(idle))
     if n_rows < 2:
         raise ValueError(
-            "X: expected at least two rows of positive weight for a cross-validation, got one "
-            "sample"
+            "X: expected at least two rows of positive weight for cross-validation, got one sample"
         )
     if folds > n_rows:
         raise ValueError(
-            f"cv: expected at most {n_rows}, the number of rows of positive weight, got {folds}"
+            f"cv: expected at most {n_rows} folds, the number of rows of positive weight, "
+            f"got {folds}"
         )
     strata = [np.flatnonzero((code == k) & ~idle) for k in range(int(code.max()) + 1)]
     return deal([*strata, np.flatnonzero(idle)], folds, rng)
 
 
 def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:
-    """Return the fold of each row: rows dealt out in turn, each stratum in random order."""
+    """Assign shuffled rows to folds in turn, one stratum after the other."""
     order = np.concatenate([rng.permutation(rows) for rows in strata])
     test_fold = np.empty(len(order), np.int32)
     test_fold[order] = np.arange(len(order)) % folds
@@ -102,31 +102,28 @@ def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generato
 def hold_out(
     classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return a random part of the rows of every class, in ascending order.
-
-    Rows of a regression are of one class.
-    """
+    """Return a random part of the rows of each class, in ascending order."""
     return np.sort(np.concatenate(held_of_classes(classes, share, generator)))
 
 
 def held_of_classes(
     classes: Sequence[Array], share: float, generator: np.random.Generator
 ) -> list[Array]:
-    """Return a random part of the rows of every class; it does not depend on their numbers."""
+    """Return a random part of the rows of each class, independent of the row numbers."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise ValueError(
-            "validation: expected at least two rows of positive weight, one to train and one to "
-            "hold out, got one sample; or give validation data"
+            "validation: expected at least two rows of positive weight, one for training and one "
+            "for validation, got one sample; or pass validation data"
         )
     return [_draw(rows, share, generator) for rows in classes]
 
 
 def _draw(rows: Array, share: float, generator: np.random.Generator) -> Array:
-    """Return a random part of the rows of one class, at least one and not all."""
+    """Return a random part of the rows of a class: at least one, but not all."""
     if len(rows) < 2:
         raise AbsentClassError(
-            "validation: expected at least two rows of each class, one to train and one to hold "
-            "out; or give validation data",
+            "validation: expected at least two rows of each class, one for training and one for "
+            "validation; or pass validation data",
             min_rows=2,
         )
     n = min(max(round(share * len(rows)), 1), len(rows) - 1)
@@ -135,22 +132,22 @@ def _draw(rows: Array, share: float, generator: np.random.Generator) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bags:
-    """How the rows of the members are drawn: those of member i follow from the seed and i alone.
+    """Samples of the rows for the base learners, each determined by the seed and its number.
 
     Attributes
     ----------
     rows : ndarray of int32, shape (n_positive,)
-        The rows of positive weight, from which is drawn.
+        Rows of positive weight, from which samples are drawn.
     weights : ndarray of float64, shape (n,)
-        Weights of all rows; of the entries, where there are such.
+        Weights of all rows, or of all entries.
     size : int
-        Number of rows drawn.
+        Number of rows to draw.
     replace : bool
-        Whether a row can be drawn again.
+        Whether to draw with replacement.
     seed : tuple of int
-        Of all streams.
+        Seed of all samples.
     entries : Entries or None
-        Of soft labels: all entries of a row are drawn together.
+        Entries of class probabilities. All entries of a row are drawn together.
     """
 
     rows: IntArray
@@ -161,11 +158,11 @@ class Bags:
     entries: Entries | None = None
 
     def stream(self, member: int) -> np.random.Generator:
-        """Return the stream of numbers of a member."""
+        """Return the random generator of a base learner."""
         return child(self.seed, member)
 
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
-        """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
+        """Return the row weights of a base learner, 0 if not drawn, and its generator."""
         generator = self.stream(member)
         n = len(self.rows)
         if not self.replace and self.size == n:
@@ -173,7 +170,7 @@ class Bags:
         return self.taken(self.rows, times_drawn(generator, n, self.size, self.replace)), generator
 
     def taken(self, rows: IntArray, count: Any = 1) -> FloatArray:
-        """Return the weights where the listed rows are taken, so many times each, and no others."""
+        """Return the weights multiplied by `count` for the listed rows, and 0 for others."""
         if self.entries is not None:
             times = np.zeros(len(self.entries.first))
             times[rows] = count
@@ -190,7 +187,7 @@ def times_drawn(
     is_repeated: bool,
     some: tuple[int, int] | None = None,
 ) -> NDArray[np.intp]:
-    """Return how often each of n rows, or those from one to another, is drawn for a bag."""
+    """Return how often each of n rows is drawn, or only those in the range `some`."""
     if not is_repeated:
         times = np.zeros(n, dtype=np.intp)
         times[generator.choice(n, size, replace=False, shuffle=False)] = 1
@@ -207,14 +204,14 @@ def times_drawn(
 
 
 def check_bag(name: str, bag: object) -> int | float | None:
-    """Return a value if it is a share of the rows in (0, 1], a number of rows or None."""
+    """Return a fraction of the rows in (0, 1], a number of rows or None; reject other values."""
     if bag is None:
         return None
     if isinstance(bag, bool | np.bool_) or not isinstance(
         bag, int | float | np.integer | np.floating
     ):
         raise TypeError(
-            f"{name}: expected a share of the rows (a float), a number of rows (an integer) or "
+            f"{name}: expected a fraction of the rows (a float), a number of rows (an integer) or "
             f"None, got {shown(bag)}"
         )
     if isinstance(bag, int | np.integer):
@@ -223,7 +220,7 @@ def check_bag(name: str, bag: object) -> int | float | None:
 
 
 def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:
-    """Return the number of rows that a checked `bag` is of n rows, at least 1."""
+    """Return the number of rows to draw from n rows, at least 1."""
     if bag is None:
         return n
     return bag if isinstance(bag, int) else max(1, rounded(bag * n))
@@ -239,7 +236,7 @@ def make_bags(
     entries: Entries | None = None,
     name: str = "max_samples",
 ) -> Bags:
-    """Return how rows are drawn, by a checked `bag`, the option `name`."""
+    """Return the samples for a checked fraction or number of rows; `name` is the option."""
     replace = check_flag("bootstrap", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
@@ -257,29 +254,31 @@ def size_of_bag(
     rounded: Callable[[float], int] = round,
     name: str = "max_samples",
 ) -> int:
-    """Return how many of n rows of positive weight, of which one is the heaviest, a bag has."""
+    """Return the number of rows to draw from n rows of positive weight; check that it is valid."""
     size = rows_of_bag(bag, n, rounded)
     if heaviest > np.finfo(np.float64).max / max(size, n):
-        raise ValueError("sample_weight: expected weights with a finite sum in every bag")
+        raise ValueError(
+            "sample_weight: expected weights with a finite sum in every sample of rows"
+        )
     if not replace and size > n:
         raise ValueError(
-            f"{name}: expected at most {n}, the number of rows of positive weight, where "
-            f"rows are drawn once, got {size}"
+            f"{name}: expected at most {n}, the number of rows of positive weight, for sampling "
+            f"without replacement, got {size}"
         )
     return size
 
 
 class HoldOut(NamedTuple):
-    """Which rows are to be held out: a random share of those of each class.
+    """Settings of a random validation set, stratified by class.
 
     Attributes
     ----------
     share : float
-        In (0, 0.5].
+        Fraction of the rows, in (0, 0.5].
     generator : numpy.random.Generator
         Source of randomness.
     keeps_levels : bool
-        Whether the level numbers of categories are those of a model, so that they must not change.
+        Whether category numbers come from an existing model and must not change.
     """
 
     share: float
@@ -289,10 +288,7 @@ class HoldOut(NamedTuple):
     def draw(
         self, rows: NDArray[np.intp], classes: Any, label: Array, entries: Entries | None
     ) -> NDArray[np.intp]:
-        """Return some of the rows of positive weight, or of the entries of soft labels.
-
-        Which these are depends on the generator, on the classes and on which rows there are.
-        """
+        """Return the validation rows, or entries, among the rows of positive weight."""
         if entries is not None:
             return _entries_held_out(entries, rows, self.share, self.generator)
         if classes is None:
@@ -304,9 +300,9 @@ class HoldOut(NamedTuple):
 def _entries_held_out(
     entries: Entries, listed: NDArray[np.intp], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return the entries of a random part of the rows that the listed entries are of.
+    """Return all entries of a random part of the rows that have the listed entries.
 
-    Each class has a part of the rows of which it is the likeliest, if there are two or more.
+    The rows are stratified by their most probable class; classes with one row are skipped.
     """
     rows = np.unique(entries.rows[listed]).astype(np.intp)
     kinds = entries.likeliest[rows]
@@ -317,22 +313,22 @@ def _entries_held_out(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldRows:
-    """Rows that are held out, to choose the size of a model by them.
+    """A validation set.
 
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        Their numbers; of entries, if there are any.
+        Row numbers, or entry numbers.
     input_rows : ndarray of int, shape (m,)
-        Which rows of X these are.
+        Row numbers in X.
     weight : ndarray of float64, shape (m,)
-        The weights that they were given.
+        Sample weights.
     y : ndarray, shape (m,)
-        Targets as given, or classes.
+        Targets or classes.
     values : ndarray, shape (m, d), or None
-        Their values, if bins of the training rows cannot hold them.
+        Feature values, if the bins of the training rows cannot represent them.
     elsewhere : object, or None
-        What has the rows of a row source; the arrays are then empty.
+        Object that stores the rows of a row source. The arrays are then empty.
     """
 
     rows: NDArray[np.intp]
@@ -343,7 +339,7 @@ class HeldRows:
     elsewhere: Any = None
 
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
-        """Return the weights of the n rows of X, 0 for the rows held out."""
+        """Return the weights of the n rows of X, with 0 for the validation rows."""
         weights = np.ones(n) if weights is None else weights.copy()
         weights[self.input_rows] = 0.0
         return weights
@@ -351,10 +347,10 @@ class HeldRows:
     def coded(
         self, columns: BinnedColumns, values: Array, n_threads: int | None
     ) -> tuple[HeldRows, BinnedColumns]:
-        """Return bins of the training rows with the codes of the rows held out, and these rows.
+        """Encode the validation rows with the bins of the training rows.
 
-        `values` are those of all rows. A missing value has no code in a column in which no training
-        row misses one; the rows then keep their values.
+        `values` contains all rows. A missing value has no code if the feature was complete in
+        training; the validation rows then keep their values.
         """
         rows = np.unique(self.input_rows).astype(np.int32)
         special = columns.special
@@ -369,9 +365,9 @@ class HeldRows:
 def trained_features(
     features: Features, weights: FloatArray | None, takes: Takes, hold: HoldOut | None
 ) -> Features:
-    """Return features as they are trained on, with these weights of the rows of X.
+    """Return the features of the training data, given the weights of the rows of X.
 
-    Categories that only rows held out have are missing values.
+    Categories that occur only in the validation set become missing values.
     """
     if hold is not None and not hold.keeps_levels:
         features = present_levels(features, weights)

@@ -1,4 +1,4 @@
-"""What y is: labels as classes, their probabilities, or numbers; and which of these it is."""
+"""Targets: class labels, class probabilities or numbers, and the task that they imply."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ from pboost.values.options import (
     unwrapped,
 )
 
-#: By how much the probabilities of a row may miss 1.
+#: Tolerance of the sum of the probabilities of a row.
 SLACK = 1e-6
-#: Weights are no numbers of copies if their mean is so many times what all are multiples of.
+#: Maximum ratio of mean weight to common unit at which weights count as numbers of copies.
 MOST_COPIES = 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """What the items of labels stand for: row by row, and in a row class by class.
+    """Mapping between rows and (row, class) entries of class probabilities, in row order.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Entries:
     first : ndarray, shape (n,)
         The first entry of each row.
     likeliest : ndarray of int32, shape (n,)
-        The class of largest probability of each row, the first among equals.
+        The most probable class of each row, the first one in a tie.
     """
 
     rows: IntArray
@@ -77,31 +77,28 @@ class Entries:
 
 
 class Classes(NamedTuple):
-    """The classes of rows: labels, the class of each entry, its weight or None, and the entries.
+    """Class labels, and the class and weight of each entry; without `entries`, of each row."""
 
-    Without `entries` they are the rows.
-    """
-
-    classes: Any  # None of numbers
+    classes: Any  # None for a regression
     label: Array
     weights: FloatArray | None
     entries: Entries | None = None
 
     def weights_of_rows(self, sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
-        """Return the weights of the n rows as they were given, soft labels or not."""
+        """Return the sample weights of the n rows, also for class probabilities."""
         return self.weights if self.entries is None else as_weights(sample_weight, n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftLabels:
-    """Probabilities of the classes of rows, in place of labels; made by `labels_of_rows`.
+    """Class probabilities of rows, used in place of labels. Created by `labels_of_rows`.
 
     Attributes
     ----------
     classes : ndarray, shape (J,)
-        The sorted labels.
+        Sorted class labels.
     share : ndarray of float64, shape (n, J)
-        Their probabilities; those of a row sum to 1.
+        Class probabilities, which sum to 1 in each row.
     """
 
     classes: Array
@@ -112,49 +109,48 @@ class SoftLabels:
 
     @property
     def likeliest(self) -> IntArray:
-        """The class of largest probability of each row, the first among equals."""
+        """Most probable class of each row, the first one in a tie."""
         return self.share.argmax(axis=1).astype(np.int32)
 
     def check_rows(self, n: int) -> None:
-        """Raise ValueError unless these are the labels of n rows, of which there are some."""
+        """Raise ValueError unless there are n > 0 rows."""
         if len(self.share) != n:
             raise ValueError(f"y_proba: expected {n} rows, one per row of X, got {len(self.share)}")
         if n == 0:
             raise ValueError("y_proba: expected at least one row, got no rows")
 
     def check_labels(self, classes: Array) -> None:
-        """Raise ValueError unless the labels are those of a model."""
+        """Raise ValueError unless the classes match a model."""
         if not np.array_equal(self.classes, classes):
             raise ValueError(
-                f"y_proba: expected columns of the model's labels, {classes.tolist()}, got "
+                f"y_proba: expected one column per class of the model, {classes.tolist()}, got "
                 f"{shown(self.classes.tolist())}"
             )
 
     def check_two(self, why: str = "") -> None:
-        """Raise for more than two labels, and where one of them has no probability."""
+        """Raise an error unless there are two classes, and each has positive probability."""
         if len(self.classes) > 2:
-            expected = f"two columns, one per label, {why}".rstrip(" ,")
+            expected = f"two columns, one per class, {why}".rstrip(" ,")
             message = f"y_proba: expected {expected}, got {len(self.classes)}"
             raise MulticlassError(message, ONE_OF_EACH)
         self.check_present()
 
     def check_present(self) -> None:
-        """Raise AbsentClassError where a label has no probability in any row."""
+        """Raise AbsentClassError if a class has probability 0 in all rows."""
         if (absent := first_false(self.share.any(axis=0))) >= 0:
             raise AbsentClassError(
-                "y_proba: expected every label to have positive probability in some row, got none "
+                "y_proba: expected every class to have positive probability in some row, got none "
                 f"for {self.classes[absent].item()!r}"
             )
 
     def expanded(self, weights: FloatArray | None) -> Classes:
-        """Return the classes of rows of these weights; cells of probability 0 have no entry."""
+        """Return one entry per positive probability, given the sample weights."""
         rows, label = (positions.astype(np.int32) for positions in np.nonzero(self.share))
-        if len(rows) == len(self.share):  # each row is of one class
+        if len(rows) == len(self.share):  # each row has a single class
             return Classes(self.classes, label, weights)
         if len(rows) > INT32_MAX:
             raise ValueError(
-                f"y_proba: expected at most {INT32_MAX} probabilities that are not 0, got "
-                f"{len(rows)}"
+                f"y_proba: expected at most {INT32_MAX} nonzero probabilities, got {len(rows)}"
             )
         weight = self.share[rows, label]
         if weights is not None:
@@ -168,7 +164,7 @@ def classes_of_rows(
 ) -> Classes:
     """Return the checked classes and weights of n rows.
 
-    Labels are told from `SoftLabels`; `two` says that there can be two only, see `as_classes`.
+    `y` contains labels or is a `SoftLabels`. For `two`, see `as_classes`.
     """
     if isinstance(y, SoftLabels):
         y.check_rows(n)
@@ -179,14 +175,14 @@ def classes_of_rows(
 
 
 def by_class(label: Array) -> NDArray[np.intp]:
-    """Return the rows class by class."""
-    # NumPy sorts small integers by their digits.
+    """Return the rows sorted by class."""
+    # NumPy uses a radix sort for 16-bit integers.
     small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
     return np.argsort(small, kind="stable")
 
 
 def rows_by_label(label: Array, weights: FloatArray | None, classes: Any) -> IntArray:
-    """Return the rows of positive weight class by class; raise where a class has none."""
+    """Return the rows of positive weight sorted by class; raise an error for an empty class."""
     rows = np.arange(len(label)) if weights is None else np.flatnonzero(weights > 0)
     if np.bincount(label[rows], minlength=len(classes)).min() == 0:
         raise AbsentClassError("sample_weight: expected every class to have positive weight")
@@ -194,7 +190,7 @@ def rows_by_label(label: Array, weights: FloatArray | None, classes: Any) -> Int
 
 
 def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str) -> Classes:
-    """Return the checked classes and weights of n rows; of a regression numbers as `label`."""
+    """Return the checked classes, or the targets of a regression as `label`, and the weights."""
     if task == "regression":
         targets = as_targets(numbers_given(y), n)
         return Classes(None, targets, as_weights(sample_weight, n))
@@ -202,38 +198,37 @@ def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str)
 
 
 def numbers_given(y: object) -> Any:
-    """Return the numbers to be predicted as they are; ValueError for `SoftLabels`."""
+    """Return the targets of a regression unchanged; raise ValueError for `SoftLabels`."""
     if isinstance(y, SoftLabels):
-        raise ValueError("y_proba: expected y of a regression, got probabilities of labels")
+        raise ValueError("y_proba: expected y for a regression, got class probabilities")
     return y
 
 
 def labels_of_rows(y: object, y_proba: ArrayLike | None, classes: object = None) -> Any:
-    """Return what a builder is given of labels: `y`, or `SoftLabels` in its place.
+    """Return `y`, or a `SoftLabels` if class probabilities are passed instead.
 
     Parameters
     ----------
     y : array_like or None
-        Labels.
+        Class labels or targets.
     y_proba : array_like of shape (n, J) or (n,), data frame, or None
-        Their probabilities; one dimension: that of the second of two.
+        Class probabilities. One dimension contains the probabilities of the second of two classes.
     classes : array_like of shape (J,), optional
-        The labels that the columns stand for, by default 0, ..., J - 1, or the names of the columns
-        of a data frame.
+        Class labels of the columns. By default the column names of a data frame, or 0, ..., J - 1.
 
     Raises
     ------
     ValueError
-        If both are given, or probabilities are negative, missing, or do not sum to 1.
+        If both are passed, or probabilities are negative, missing, or do not sum to 1.
     TypeError
-        If neither is given, or `y_proba` does not hold numbers.
+        If neither is passed, or `y_proba` is not numeric.
     """
     if y_proba is None:
         if classes is not None:
-            raise ValueError("classes: given without y_proba, whose columns they would name")
+            raise ValueError("classes: expected None without y_proba; pass y_proba or drop classes")
         if y is None:
             raise NoLabelsError(
-                "y: expected labels, or their probabilities as y_proba, got neither of them"
+                "y: expected class labels, or class probabilities as y_proba, got neither"
             )
         return y
     if y is not None:
@@ -250,8 +245,8 @@ def _soft_labels(y_proba: ArrayLike | None, classes: object) -> SoftLabels:
         share = np.column_stack([1.0 - share, share])
     elif share.ndim != 2 or share.shape[1] < 2:
         raise ValueError(
-            "y_proba: expected two columns or more, one per label, or one dimension, the "
-            f"probabilities of the second of two labels, got shape {share.shape}"
+            "y_proba: expected two or more columns, one per class, or one dimension with the "
+            f"probabilities of the second of two classes, got shape {share.shape}"
         )
     else:
         _check_probabilities(share, names, 1.0 + SLACK)
@@ -269,7 +264,7 @@ def _soft_labels(y_proba: ArrayLike | None, classes: object) -> SoftLabels:
 
 
 def _read_frame(y_proba: Any) -> tuple[Any, FloatArray]:
-    """Return the names of the columns of a data frame, as they are, and their numbers."""
+    """Return the column names of a data frame, unchanged, and its values."""
     try:
         names, columns = frame_columns(y_proba)
         numbers = [
@@ -283,19 +278,19 @@ def _read_frame(y_proba: Any) -> tuple[Any, FloatArray]:
 
 
 def _check_probabilities(share: FloatArray, names: Any, maximum: float) -> None:
-    """Raise ValueError for the first number that is no probability."""
+    """Raise ValueError for the first number that is not a probability."""
     if (at := first_false((share >= 0) & (share <= maximum))) >= 0:
         row, column = divmod(at, share.shape[1])
         value = share[row, column]
         raise ValueError(
-            "y_proba: expected probabilities, got "
+            "y_proba: expected probabilities in [0, 1], got "
             f"{'a missing value' if np.isnan(value) else value} in row {row}, column "
             f"{column if names is None else repr(names[column])}"
         )
 
 
 def _column_labels(names: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
-    """Return the sorted labels of n columns, and which column each is, None where all stay."""
+    """Return the sorted class labels of n columns, and the order of the columns or None."""
     if names is None:
         return np.arange(n), None
     try:
@@ -303,63 +298,65 @@ def _column_labels(names: object, n: int) -> tuple[Array, NDArray[np.intp] | Non
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("y:", "classes:", 1)) from None
     if classes.shape != (n,):
-        raise ValueError(f"classes: expected {n}, one per column of y_proba, got {shown(names)}")
+        raise ValueError(
+            f"classes: expected {n} class labels, one per column of y_proba, got {shown(names)}"
+        )
     values, code = as_codes(classes)
     if len(values) < n:
         twice = classes[first_false(np.bincount(code)[code] == 1)].item()
-        raise ValueError(f"classes: expected different ones, got {twice!r} twice")
+        raise ValueError(f"classes: expected distinct class labels, got {twice!r} twice")
     order = np.argsort(code)
     return values, None if (order == np.arange(n)).all() else order
 
 
 def shares_of(y_proba: Any, classes: Array) -> SoftLabels:
-    """Return probabilities of the labels of a model; columns of a data frame are told by name."""
+    """Return class probabilities for a model; data frame columns are matched by name."""
     soft_labels: SoftLabels = _soft_labels(y_proba, None if is_frame(y_proba) else classes)
     soft_labels.check_labels(classes)
     return soft_labels
 
 
 def soft_validation(y: Any, classes: Array) -> SoftLabels | None:
-    """Return the `SoftLabels` that validation labels are, if they have a column for each label."""
+    """Return validation labels as `SoftLabels` if they have one column per class, else None."""
     shape = np.shape(y)
     return shares_of(y, classes) if len(shape) == 2 and shape[1] == len(classes) else None
 
 
 def needs_of(y: object) -> tuple[str, ...]:
-    """Return what a builder of members must take beside X and y, by `labels_of_rows`."""
+    """Return the arguments that a base learner must accept besides X and y."""
     return ("sample_weight", "y_proba") if isinstance(y, SoftLabels) else ("sample_weight",)
 
 
 def fitted(
     fit: Callable[..., object], X: TableLike, y: object, options: Mapping[str, object]
 ) -> Any:
-    """Return what a builder makes of X and of labels, or of `SoftLabels`."""
+    """Call a fit function with labels, or with class probabilities."""
     if isinstance(y, SoftLabels):
         return fit(X, y_proba=y.share, classes=y.classes, **options)
     return fit(X, y, **options)
 
 
 def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
-    """Return weights of rows by which all classes weigh the same.
+    """Return sample weights that give all classes the same total weight.
 
     Parameters
     ----------
     y : array_like of shape (n,)
-        Labels.
+        Class labels.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows, whose shares within a class stay as they are.
+        Nonnegative weights to rescale. The ratios of weights within a class are preserved.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        To be passed as ``sample_weight=`` to a builder. Their sum is that of the weights given, n
-        without, and each class has an equal part of it: a row of weight w in a class that weighs m
-        gets ``w * total / (J * m)``.
+        Pass it to a fit function as ``sample_weight``. A row of weight w in a class of total weight
+        m gets ``w * total / (J * m)``, where ``total`` is the sum of all weights and J the number
+        of classes. Without `sample_weight`, all weights are 1.
 
     Raises
     ------
     ValueError, TypeError
-        If y holds no labels, or a class has no weight.
+        If `y` does not contain class labels, or a class has no positive weight.
 
     Examples
     --------
@@ -369,7 +366,7 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     """
     labels = label_array(y)
     if labels.ndim != 1 or not len(labels):
-        raise ValueError(f"y: expected labels in one dimension, got shape {labels.shape}")
+        raise ValueError(f"y: expected class labels in one dimension, got shape {labels.shape}")
     values, code = as_codes(labels)
     weights = as_weights(sample_weight, len(labels))
     weights = np.ones(len(labels)) if weights is None else weights
@@ -383,7 +380,7 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
 
 
 class RowWeights(NamedTuple):
-    """Weights of rows, as fields of `TrainingData`."""
+    """Weights of rows, as stored in `TrainingData`."""
 
     weight: FloatArray
     fixed: NDArray[np.int64]
@@ -394,12 +391,12 @@ class RowWeights(NamedTuple):
 def weighed(
     weights: FloatArray | None, rows: IntArray | None, n: int, *, in_any_order: bool = False
 ) -> RowWeights:
-    """Return the weights of the n listed rows, or of all.
+    """Return the weights of the n listed rows, or of all rows if `rows` is None.
 
-    With `in_any_order` the scale does not depend on the order of the rows.
+    With `in_any_order`, the scale does not depend on the order of the rows.
     """
-    # One piece of memory: all that a fit frees is then less than twice the largest, which is what
-    # allocators keep for the next fit instead of clearing new pages.
+    # A single allocation: the memory freed by a fit then stays below twice its largest block, which
+    # allocators keep for the next fit instead of requesting and clearing new pages.
     both, exponent = np.empty((2, n)), 0
     weight, fixed = both[0], both[1].view(np.int64)
     if weights is None:
@@ -412,8 +409,9 @@ def weighed(
 
 
 def weight_of_copy(weights: FloatArray | None) -> float:
-    """Return the weight of a row, as far as one can be told: that of which all are multiples, or
-    their mean if there is none. So the unit of the weights is no matter, nor are copies of rows.
+    """Return the weight of one copy of a row: the common unit of all weights, or else their mean.
+
+    Scaling all weights, or replacing weights by copies of rows, has no effect on later results.
     """
     if weights is None:
         return 1.0
@@ -425,9 +423,9 @@ def weight_of_copy(weights: FloatArray | None) -> float:
 def unit_of(
     greatest: float, mean: float, smallest: float, rest: Callable[[float], float | None]
 ) -> float:
-    """Return what `weight_of_copy` does, given mean and least weight by the greatest one.
+    """Return the unit as in `weight_of_copy`, with mean and minimum relative to the maximum.
 
-    `rest` returns what `least_rest` does of all weights.
+    `rest` is `least_rest` of all weights, as a function of the unit.
     """
     unit = smallest
     while unit * MOST_COPIES > mean:
@@ -439,7 +437,7 @@ def unit_of(
 
 
 def least_rest(weights: FloatArray, unit: float) -> float | None:
-    """Return the least by which a weight in a unit departs from a whole number; None: none does."""
+    """Return the smallest nonzero distance of a weight in units from an integer, or None."""
     parts = weights / unit
     left = np.abs(parts - np.rint(parts))
     return float(left[left > 1e-6].min()) if (left > 1e-6).any() else None
@@ -451,59 +449,59 @@ def _entropy(share: FloatArray) -> FloatArray:
     return entropy
 
 
-#: For each criterion the impurities of nodes, from the shares (n, J) of their classes.
+#: Impurity of nodes for each criterion, from the class proportions (n, J).
 IMPURITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "kearns_mansour": lambda share: 2.0 * np.sqrt(share[:, 0] * share[:, 1]),
     "gini": lambda share: 1.0 - (share * share).sum(axis=1),
     "entropy": _entropy,
     "error": lambda share: 1.0 - share.max(axis=1),
 }
-#: Those of two classes, the default first.
+#: Classification criteria. The default for two classes comes first.
 ClassCriterion: TypeAlias = Literal["kearns_mansour", "gini", "entropy", "error"]
 CRITERIA: tuple[ClassCriterion, ...] = get_args(ClassCriterion)
-#: What the kernels call criteria.
+#: Kernel codes of the criteria.
 CODES = {name.lower(): int(code) for name, code in Criterion.__members__.items()}
 CODES["squared_error"] = CODES.pop("squared")
-#: Those of two classes only.
+#: Criteria for binary classification only.
 OF_TWO = ("kearns_mansour",)
 
 
 def class_criteria(n_classes: int) -> tuple[str, ...]:
-    """Return the criteria of a classification, its default first."""
+    """Return the criteria for a number of classes, the default first."""
     return tuple(n for n in CRITERIA if n not in OF_TWO) + (OF_TWO if n_classes == 2 else ())
 
 
 CLASSIFICATION, REGRESSION = TASKS
-#: The criteria of trees that are no criteria of classes.
+#: Regression criteria of trees.
 NumberCriterion: TypeAlias = Literal["squared_error"]
 OF_NUMBERS = {"squared_error": REGRESSION}
 
 
 class TaskOption(TypedDict, total=False):
-    """What is fitted.
+    """Option for the task of a fit.
 
     Parameters
     ----------
     task : {"classification", "regression"}, optional
-        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
-        and numbers that are not all whole are a regression. With more different whole numbers it
-        must be given, unless `criterion` is of one task only.
+        Type of the target. By default, text, booleans and at most 20 distinct integers are
+        classes, and numbers with fractions are a regression. Required if `y` has more distinct
+        integers, unless `criterion` implies the task.
     """
 
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
 
 
 class Targets(NamedTuple):
-    """What the rule reads of some targets; those of a table in parts are joined by `joined`.
+    """Summary of targets that determines the task. `joined` combines those of several batches.
 
     Attributes
     ----------
     are_numbers : bool
-        Whether they are numbers, no text and no booleans.
+        Whether they are numeric, but not boolean.
     are_whole : bool
-        Whether all numbers are whole.
+        Whether all numbers are integers.
     values : ndarray
-        Different whole numbers, at most one more than there can be classes.
+        Distinct integers, at most one more than the maximum number of classes.
     """
 
     are_numbers: bool
@@ -512,7 +510,7 @@ class Targets(NamedTuple):
 
     @property
     def task(self) -> Task | None:
-        """The task, None if the targets can be either: so many different whole numbers."""
+        """Task, or None if many distinct integers can be classes or a regression."""
         if not self.are_numbers:
             return CLASSIFICATION
         if not self.are_whole:
@@ -521,15 +519,12 @@ class Targets(NamedTuple):
 
 
 NO_VALUES = np.empty(0)
-#: What the rule reads of no rows.
+#: Summary of no rows.
 NOTHING = Targets(True, True, NO_VALUES)
 
 
 def targets_of(y: object) -> Targets:
-    """Return what the rule reads of targets.
-
-    Missing and infinite ones, and those of other dimensions, are refused later.
-    """
+    """Summarize targets to determine the task; invalid ones are rejected later."""
     array = target_array(y)
     if array.ndim != 1:
         return NOTHING
@@ -543,7 +538,7 @@ def targets_of(y: object) -> Targets:
 
 
 def joined(parts: Iterable[Targets]) -> Targets:
-    """Return what the rule reads of the targets of all parts."""
+    """Combine the summaries of several batches."""
     some = list(parts)
     values = [part.values for part in some if len(part.values)]
     every = np.unique(np.concatenate(values)) if values else NO_VALUES
@@ -555,29 +550,29 @@ def joined(parts: Iterable[Targets]) -> Targets:
 
 
 def known_task(targets: Targets) -> Task:
-    """Return the task of targets; ValueError if they can be either."""
+    """Return the task of targets; raise ValueError if it is ambiguous."""
     if targets.task is None:
         raise ValueError(
-            f"y: got more than {MOST_CLASSES} different whole numbers, which can be classes or a "
+            f"y: got more than {MOST_CLASSES} distinct integers, which can be classes or a "
             'regression; pass task="classification" or task="regression"'
         )
     return targets.task
 
 
 def task_of(y: object, task: Task | None, decided: Task | None = None) -> Task:
-    """Return "classification" or "regression", whatever `y` holds if `task` is given.
+    """Return "classification" or "regression"; `task` takes precedence over `decided` and `y`.
 
-    Text, booleans and at most 20 different whole numbers are classes; numbers that are not all
-    whole are a regression; more whole numbers can be either, and a ValueError asks for the task.
+    Text, booleans and at most 20 distinct integers are classes, and numbers with fractions are a
+    regression. More distinct integers raise a ValueError.
 
     Parameters
     ----------
     y : array_like of shape (n,), or SoftLabels
-        Targets; probabilities of classes are a classification.
+        Targets. Class probabilities imply a classification.
     task : {"classification", "regression"} or None
-        The option of this name.
+        Task chosen by the user.
     decided : str or None
-        The task that other options leave, such as a loss of regressions.
+        Task implied by other options, such as a regression loss.
     """
     if task is not None:
         return check_choice("task", task, TASKS)
@@ -587,7 +582,7 @@ def task_of(y: object, task: Task | None, decided: Task | None = None) -> Task:
 
 
 def task_of_options(options: Mapping[str, object]) -> Task | None:
-    """Return the task that a loss or criterion is of, None if there is none of one task only."""
+    """Return the task implied by a loss or criterion, or None."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
         loss_class = LOSSES.get(loss) if isinstance(loss, str) else loss
@@ -600,9 +595,9 @@ def task_of_options(options: Mapping[str, object]) -> Task | None:
 def task_of_fit(
     fit: Callable[..., object], options: Mapping[str, object], y: object, task: Task | None
 ) -> Task:
-    """Return the task of a builder with these options, or with those of ``functools.partial``.
+    """Return the task of a fit function with these options, including options of a partial.
 
-    A function of the user is not looked into.
+    Functions defined by the user are not inspected.
     """
     function, bound_options = unwrapped(fit)
     bound_options = {**bound_options, **options}
@@ -611,7 +606,7 @@ def task_of_fit(
 
 
 def with_task(fit: Callable[..., object], task: str) -> Callable[..., Any]:
-    """Return a builder that is passed the task, if it takes one and its options leave it open."""
+    """Bind the task to a fit function that accepts it and whose options do not imply it."""
     bound_options = unwrapped(fit)[1]
     is_open = bound_options.get("task") is None and task_of_options(bound_options) is None
     return partial(fit, task=task) if is_open and "task" in arguments_of(fit) else fit

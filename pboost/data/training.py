@@ -1,4 +1,4 @@
-"""What a fit works on: X, y and weights, read once; and their rows, arranged to be searched."""
+"""Training data: X, y and weights, read once, and the rows in the order of a search."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from pboost.data.targets import (
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, TableLike, check_choice
 
-#: What a row is that takes no part, beside 0 and 1 for its class.
+#: Class code of rows without weight in a binary classification.
 _LEFT_OUT = np.uint8(2)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0)
@@ -83,47 +83,47 @@ _NO_COLUMNS = made(
     None,
     None,
 )
-#: Makes projections of the listed rows of a matrix, given their weights.
+#: Function that creates projections for rows of a matrix and their weights.
 Project: TypeAlias = Callable[[Floats, IntArray, FloatArray | None], Projections]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Problem:
-    """X, y and weights, checked and read once; models of any row weights are fitted to them.
+    """X, y and weights after all checks, for fits with any row weights.
 
     Attributes
     ----------
-    columns : Features, SortedColumns, BinnedColumns or Rows
-        X; a matrix is sorted for each fit, `RowTable` are for weak learners that are given rows.
-        Sorted and binned columns are those of the entries, where there are such.
+    columns : Features, SortedColumns, BinnedColumns or RowTable
+        The features. A matrix is sorted for each fit. A `RowTable` is for weak learners that
+        receive rows. Sorted and binned columns contain entries, if there are any.
     classes : ndarray, shape (J,), or None
-        Label values, None of a regression.
+        Class labels; None for a regression.
     label : ndarray of integers, shape (n,)
-        Class of each row; empty of a regression.
+        Class of each row; empty for a regression.
     weights : ndarray of float64, shape (n,), or None
-        Weights of the rows, as given.
+        Sample weights.
     names : tuple of str or None
-        Names of the columns.
+        Feature names.
     y : ndarray of float64, shape (n,)
-        Targets times ``2**-exponent``, below 1, and 0 of rows of weight 0; empty of a
+        Targets times ``2**-exponent``, below 1, and 0 for rows of weight 0. Empty for a
         classification.
     exponent : int
         See `y`.
     table : Table or None
-        What the columns are; None where they are numbers and none is missing.
+        Description of the features. None if all are numeric without missing values.
     ranks : ndarray of int32, shape (d, n), or None
-        Ranks of the rows in each column, equal values alike; None unless the sorted order of the
-        rows of a node is made where it is asked for.
+        Ranks of the rows by each feature, with equal ranks for ties. Only set if the order of the
+        rows of a node is computed when it is needed.
     entries : Entries or None
-        Of soft labels, of which a row has several: `label` and `weights` are then those of the
-        entries, and where rows are spoken of, entries are meant.
+        Entries of class probabilities. If set, `label` and `weights` belong to entries, and "rows"
+        are entries.
     seen : ndarray of uint64, or None
-        Digest of the rows of X of positive weight, which models keep.
+        Digest of the rows of X of positive weight, which models store.
     held : HeldRows or None
-        Rows that were held out before X was read, so that nothing of the columns depends on them;
-        their weights are 0.
+        Validation rows, removed before X was read so that features do not depend on them. Their
+        weights are 0.
     elsewhere : object, or None
-        What has the rows of a row source, of which there are none here.
+        Object that stores the rows of a row source.
     """
 
     columns: Features | SortedColumns | BinnedColumns | RowTable
@@ -146,7 +146,7 @@ class Problem:
         return len(self.label) or len(self.y)
 
     def model_fields(self) -> dict[str, Any]:
-        """Return the fields of a model that say what it was fitted to."""
+        """Return the fields of a model that describe its training data."""
         return {
             "classes": self.classes,
             "n_features": self.n_features,
@@ -157,26 +157,26 @@ class Problem:
 
     @property
     def is_multiclass(self) -> bool:
-        """Whether there are more classes than two."""
+        """Whether there are more than two classes."""
         return self.classes is not None and len(self.classes) > 2
 
     @property
     def first(self) -> NDArray[np.intp]:
-        """The first entry of each row of X as it was given."""
+        """The first entry of each row of X."""
         return np.arange(self.n_rows) if self.entries is None else self.entries.first
 
     def input_rows(self, rows: Array) -> Array:
-        """Return which rows of X, as it was given, some rows are."""
+        """Return the row numbers in X of rows or entries."""
         input_rows: Array = rows if self.entries is None else self.entries.rows[rows]
         return input_rows
 
     @property
     def n_features(self) -> int:
-        """Number of columns of X."""
+        """Number of features of X."""
         return self.columns.n_features
 
     def hold_out(self, hold: HoldOut) -> Problem:
-        """Return the problem with weight 0 for the rows that are held out."""
+        """Split off a validation set, whose rows get weight 0."""
         rows = np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0)
         drawn = hold.draw(rows, self.classes, self.label, self.entries)
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
@@ -187,16 +187,13 @@ class Problem:
         return replace(self, weights=weights, held=held)
 
     def scaled(self) -> Problem:
-        """Return the problem of a regression, its targets divided by a power of two.
-
-        The largest that a row of positive weight has is then below 1.
-        """
+        """Divide the targets of a regression by a power of two, so that they are below 1."""
         y = targets_that_count(self.y, self.weights)
         exponent = int(np.frexp(np.abs(y).max())[1])
         return replace(self, y=np.ldexp(y, -exponent), exponent=exponent)
 
     def in_sums(self) -> Problem:
-        """Return the problem whose columns are those that are added up: levels have their own."""
+        """Return the problem with one-hot encoded categories, for sums of features."""
         levels = indicators_of(self.table)
         if levels is None:
             return self
@@ -204,14 +201,14 @@ class Problem:
         return replace(self, columns=columns, names=None, table=levels.known())
 
     def sorted_once(self, n_threads: int | None) -> Problem:
-        """Return the problem with columns that several trees share."""
+        """Sort the features, for use by several trees."""
         if not isinstance(self.columns, Features):
             return self
         _, rows = self.source(np.arange(self.n_rows, dtype=np.int32))
         return replace(self, columns=sorted_columns(self.columns, rows, MAX_BINS, n_threads))
 
     def source(self, rows: IntArray) -> tuple[Any, IntArray]:
-        """Return the values of X, None where they are not known, and where the listed rows are."""
+        """Return the matrix of values, or None, and the rows of the matrix."""
         if isinstance(self.columns, SortedColumns | BinnedValues):
             return self.columns.source, self.columns.rows[rows]
         if isinstance(self.columns, Features):
@@ -219,14 +216,14 @@ class Problem:
         return None, rows
 
     def values(self, rows: Array) -> Floats:
-        """Return rows of X, or what is on the same side of every threshold of a tree."""
+        """Return rows of X, or values on the same side of every threshold of a tree."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
         source, listed = self.source(rows)
         return source[listed]
 
     def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
-        """Return thresholds between rows of X, or between bins, of columns."""
+        """Return thresholds between rows of X, or between bins."""
         columns = self.columns
         if isinstance(columns, BinnedColumns):
             return np.asarray(columns.threshold(feature, low, None))
@@ -235,10 +232,10 @@ class Problem:
         return np.asarray(midpoint(*edges))
 
     def weighted(self, weights: FloatArray | None, workers: Workers) -> TrainingData:
-        """Return the data of one tree; rows of weight 0 are left out.
+        """Return the data of one tree, without rows of weight 0.
 
-        Rows are numbered anew where columns are sorted, class by class; binned columns are shared,
-        and rows keep their numbers.
+        Sorted features are renumbered, class by class. Binned features are shared and keep their
+        row numbers.
         """
         n, columns = self.n_rows, self.columns
         rows = np.arange(n, dtype=np.int32)
@@ -257,10 +254,10 @@ class Problem:
                 columns=columns,
             )
         if self.classes is not None:
-            # Class by class, as the search of two classes wants them.
+            # The search for two classes needs the rows sorted by class.
             rows = rows.take(by_class(self.label.take(rows)))
         sorted_columns: SortedColumns | BinnedColumns = _NO_COLUMNS
-        if self.table is not None:  # the codes say what is missing
+        if self.table is not None:  # codes mark missing values
             sorted_columns = self._sorted(rows, workers)
             order = sorted_columns.packed_order.copy()
         elif self.ranks is not None:
@@ -281,7 +278,7 @@ class Problem:
         )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
-        """Return the sorted columns of the listed rows; their codes tell what is missing."""
+        """Return sorted columns of rows, whose codes mark missing values."""
         if isinstance(self.columns, SortedColumns):
             return self.columns.select_among(rows, MAX_BINS, workers)
         source, listed = self.source(rows)
@@ -295,12 +292,12 @@ class Problem:
         exact: bool,
         project: Project | None = None,
     ) -> TrainingData:
-        """Return the data of one boosted model of two classes: rows of positive weight.
+        """Return the data of a boosted model: the rows of positive weight.
 
-        They are numbered class by class, class -1 first, each class in the order given. So the
-        class of a row is a comparison, and a histogram adds one weight per cell. What nodes
-        compare is what `project` makes of the columns, if that is given. Of more classes there is
-        the label of each row, too.
+        Rows are sorted by class, class -1 first, otherwise in the original order. The class of a
+        row then follows from its number, and a histogram needs one weight per cell. With `project`,
+        nodes compare projections of the features. Multiclass data also contain the class of each
+        row.
         """
         X, n = self.columns, self.n_rows
         rows, n_negative = self._rows_by_class()
@@ -321,10 +318,10 @@ class Problem:
             if exact:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
-                # Bins of equal weight, so that weight k gives the bins of k copies.
+                # Weighted bins, so that a row of weight k counts as k copies.
                 fixed = self._weighed(rows).fixed.copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
-        # Weights are made after the columns: sorting needs the most memory.
+        # Weights are allocated after the columns, because sorting needs the most memory.
         return TrainingData(
             problem=self,
             rows=rows,
@@ -340,7 +337,7 @@ class Problem:
         )
 
     def as_given(self) -> TrainingData:
-        """Return the data of weak learners that are given rows of X: `columns` are empty."""
+        """Return the data of weak learners that receive rows of X; `columns` is empty."""
         rows, n_negative = self._rows_by_class()
         return TrainingData(
             problem=self,
@@ -352,9 +349,9 @@ class Problem:
         )
 
     def _rows_by_class(self) -> tuple[IntArray, int]:
-        """Return the rows of positive weight, class -1 first, and the number of that class.
+        """Return the rows of positive weight sorted by class, and the number of rows of class -1.
 
-        Of more classes than two the number is 0.
+        This number is 0 for a multiclass target.
         """
         kind, weights = self.label, self.weights
         if self.is_multiclass:
@@ -372,27 +369,28 @@ class Problem:
         return rows, n_negative
 
     def _weighed(self, rows: IntArray) -> RowWeights:
-        """Return the weights of the listed rows; ValueError if one is too small to count."""
+        """Return the weights of rows; raise ValueError if one underflows."""
         row_weights = weighed(self.weights, rows, len(rows), in_any_order=True)
         if self.weights is not None and not (row_weights.weight > 0).all():
             raise ValueError(
-                "sample_weight: the weights differ by more than floating point can hold"
+                "sample_weight: expected weights of similar magnitude, got a ratio beyond float64; "
+                "set tiny weights to 0"
             )
         return row_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TrainingData:
-    """What one fit works on, and may change in place: the rows of positive weight.
+    """The rows of positive weight in a fit, whose arrays may be modified in place.
 
     Attributes
     ----------
     problem : Problem
         X and y.
     rows : ndarray of int32, shape (n,)
-        Row of X that each row stands for.
+        Row number in X of each row.
     weight : ndarray of float64, shape (n,)
-        Weights times ``2**-weight_exponent``, 1 at most.
+        Weights times ``2**-weight_exponent``, at most 1.
     fixed : ndarray of int64, shape (n,)
         ``weight * scale``, rounded.
     weight_exponent, scale : int, float
@@ -400,20 +398,20 @@ class TrainingData:
     exact : bool
         Whether the search is exact.
     order : ndarray of int32, shape (d, n)
-        Sorted orders of an exact search, packed; without columns of a binned one.
+        Packed sorted orders for an exact search; empty for a binned one.
     label, y : ndarray
-        As in `Problem`, of the rows here; empty of data of boosted models.
+        As in `Problem`, for these rows. Empty for boosted models.
     columns : SortedColumns or BinnedColumns
-        Of the rows of a boosted model.
+        Columns of the rows of a boosted model.
     n_negative : int
-        Number of rows of class -1, which come first there.
+        Number of rows of class -1, which come first in a boosted model.
     source : ndarray, shape (n_source, d), or None
-        Values; None where they are not known.
+        Feature values, if they are kept.
     source_rows : ndarray of int32, shape (n,)
-        Row of `source` that each row stands for.
+        Row number in `source` of each row.
     inputs : Inputs or None
-        What nodes compare, where it is not columns of X: `columns` then hold projections, or, where
-        they are made at the nodes, the columns of X.
+        Inputs of the nodes, if they are not features of X. `columns` contains projections, or the
+        features of X if the inputs are computed at the nodes.
     """
 
     problem: Problem
@@ -439,16 +437,16 @@ class TrainingData:
 
     @property
     def given_rows(self) -> IntArray:
-        """Row of X, as it was given, that each row stands for."""
+        """Row number in X, not counting entries."""
         return self.problem.input_rows(self.rows)
 
     @property
     def cells(self) -> int:
-        """Number of rows times columns that a search reads."""
+        """Number of rows times features in a search."""
         return max(self.columns.codes.size, self.n_rows)
 
     def values(self, feature: int) -> FloatArray:
-        """Return what `feature` counts of each row, as float64 (n,)."""
+        """Return the values (n,) of an input of the nodes, as float64."""
         if self.inputs is None:
             return self.source[self.source_rows, feature].astype(np.float64)
         assert isinstance(self.inputs, Projections)
@@ -457,36 +455,36 @@ class TrainingData:
         return column[0]
 
     def by_class(self, values: Array) -> tuple[Any, Any]:
-        """Return the sums of numbers of all rows, of class -1 and of class +1."""
+        """Return the sums of row values for class -1 and class +1."""
         return values[: self.n_negative].sum().item(), values[self.n_negative :].sum().item()
 
     def class_masses(self) -> tuple[int, int]:
-        """Return the fixed-point mass of class -1 and of class +1."""
+        """Return the sums of fixed-point weights for class -1 and class +1."""
         return self.by_class(self.fixed)
 
     def starting_weight(self) -> FloatArray:
-        """Return the weights of the rows, in some unit, as they were before the fit."""
+        """Return the sample weights before the fit, up to a factor."""
         weights = self.problem.weights
         if weights is None:
             return np.ones(self.n_rows)
-        # In a unit in which their sum is a number.
+        # Scaled so that the sum does not overflow.
         return np.ldexp(weights[self.rows], -self.weight_exponent)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the starting weights of the classes, each rounded once."""
+        """Return the sums of sample weights for class -1 and class +1, each rounded once."""
         return self.sums_by_class(self.starting_weight())
 
     def sums_by_class(self, weights: FloatArray) -> tuple[float, float]:
-        """Return the sums of weights of rows of class -1 and of class +1, each rounded once."""
+        """Return the sums of weights for class -1 and class +1, each rounded once."""
         return math.fsum(weights[: self.n_negative]), math.fsum(weights[self.n_negative :])
 
     def cuts_of_levels(
         self, feature: IntArray, threshold: FloatArray, members: Sequence[int]
     ) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes ask, some of them for levels.
+        """Return the model fields for splits, some of which are on sets of categories.
 
-        `members` are the levels of exit 1 as bits of integers, 0 where a node does not ask for any:
-        of a column of levels it asks whether one is missing.
+        The bits of `members` are the categories of exit 1. They are 0 for a split by threshold; on
+        a categorical feature this split separates missing values.
         """
         words = [bits.to_bytes(MAX_BINS // 8, "little") for bits in members]
         member = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, MAX_BINS // 64)
@@ -498,24 +496,24 @@ class TrainingData:
         return {"feature": number, "inputs": inputs, "threshold": threshold}
 
     def model_columns(self, feature: IntArray) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes read, given columns of these."""
+        """Return the model fields for splits on columns of this data."""
         if self.inputs is None:
             return {"feature": feature}
         return dict(zip(("feature", "inputs"), self.inputs.of_nodes(feature), strict=True))
 
     def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
-        """Return thresholds between rows, or between bins, of columns."""
+        """Return thresholds between rows, or between bins, of features."""
         if self.exact:
             low, high = self.rows[low], self.rows[high]
         return self.problem.thresholds(feature, low, high)
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
-        """Return the data for learners that make what nodes compare, to be `joined`, on the way."""
+        """Return the data for weak learners that create inputs, to be merged by `joined`."""
         check_summed(self.problem.columns, "that are separators or linear")
         return replace(self, inputs=GrownInputs(joined))
 
     def part(self, rows: NDArray[np.intp], weight: FloatArray) -> TrainingData:
-        """Return the data of some rows, with other weights, but for their columns."""
+        """Return the data of a subset of the rows with new weights, without its columns."""
         scale, fixed = to_fixed_point(weight)
         return replace(
             self,
@@ -529,7 +527,7 @@ class TrainingData:
         )
 
     def with_columns(self, columns: SortedColumns | BinnedColumns, exact: bool) -> TrainingData:
-        """Return the data with other columns of its rows."""
+        """Return the data with other columns for the same rows."""
         return replace(self, columns=columns, exact=exact, order=_searched_order(columns, exact))
 
 
@@ -543,11 +541,10 @@ def boosted_problem(
     takes: Takes = NUMBERS,
     hold: HoldOut | None = None,
 ) -> Problem:
-    """Check the arguments of a builder of boosted models.
+    """Check the arguments of a fit function for boosted models.
 
-    `two` says that there can be two labels only, see `as_classes`; `as_given` that X, rows of
-    anything, stays as it is; `takes` what X may hold; `hold` which rows to hold out. Of two classes
-    that of an entry is an uint8.
+    For `two`, see `as_classes`. With `as_given`, X is not converted. `takes` are the supported
+    kinds of features, and `hold` defines the validation set. Binary labels are stored as uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     class_data = classes_of_rows(y, sample_weight, columns.n_rows, two)
@@ -570,7 +567,7 @@ def _begun(
     takes: Takes,
     hold: HoldOut | None,
 ) -> tuple[Problem, FloatArray | None]:
-    """Return the problem of checked arguments, and the weights of the rows that are trained on."""
+    """Return the problem for checked arguments, and the weights of the training rows."""
     n = columns.n_rows
     problem = Problem(columns=columns, **class_data._asdict(), names=columns.names, y=y)
     of_rows = class_data.weights_of_rows(sample_weight, n)
@@ -582,7 +579,7 @@ def _begun(
 
 
 class Binning(NamedTuple):
-    """How columns are searched, in how many bins if so, and on how many threads these are made."""
+    """Settings of the search: kind, number of bins, and threads for binning."""
 
     search: str
     max_bins: int
@@ -599,9 +596,9 @@ def tree_problem(
     takes: Takes = NUMBERS,
     hold: HoldOut | None = None,
 ) -> Problem:
-    """Check the arguments of a builder of trees; X is binned for a binned search.
+    """Check the arguments of a fit function for trees, and bin X for a binned search.
 
-    `takes` says what X may hold, `hold` which rows to hold out.
+    `takes` are the supported kinds of features, and `hold` defines the validation set.
     """
     columns = _as_columns(X)
     n, names = columns.n_rows, columns.names
@@ -627,15 +624,15 @@ def tree_problem(
             problem = replace(problem, held=held)
     elif isinstance(columns, BinnedColumns):
         if search == "exact":
-            raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
+            raise ValueError('search: expected "binned" or "auto" with BinnedColumns, got "exact"')
     elif search == "binned":
-        raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
+        raise ValueError('search: expected "exact" or "auto" with SortedColumns, got "binned"')
     check_taken(columns.table, names, takes)
     return replace(problem, columns=_of_entries(columns, class_data.entries), table=columns.table)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
-    """Return whether n rows are searched by bins; with "auto", so many or more."""
+    """Return whether n rows are searched by bins; "auto" uses bins from `auto` rows on."""
     return search == "binned" or (search == "auto" and n >= auto)
 
 
@@ -647,14 +644,14 @@ def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns:
 
 
 def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntArray:
-    """Return the sorted orders (d, n) of an exact search; without columns of a binned one."""
+    """Return the sorted orders (d, n) for an exact search; empty for a binned one."""
     if exact and isinstance(columns, SortedColumns):
         return columns.packed_order
     return np.empty((columns.n_features, 0), dtype=np.int32)
 
 
 def _of_entries(columns: object, entries: Entries | None) -> Any:
-    """Return columns that were sorted or binned before as those of the entries; others as given."""
+    """Expand sorted or binned columns from rows to entries; return others unchanged."""
     if entries is None or not isinstance(columns, SortedColumns | BinnedColumns):
         return columns
     if isinstance(columns, BinnedColumns):
@@ -667,16 +664,16 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 class Search(NamedTuple):
-    """The search that a builder makes of the columns of X.
+    """Split search of a fit function.
 
     Attributes
     ----------
     kind : {"auto", "exact", "binned"}
-        Which.
+        Kind of search.
     max_bins : int
-        Bins of a binned search.
+        Maximum number of bins of a binned search.
     takes_bins : bool
-        Whether BinnedColumns can be given in place of X, as SortedColumns can.
+        Whether BinnedColumns are accepted in place of X, in addition to SortedColumns.
     """
 
     kind: str = "auto"
@@ -684,7 +681,7 @@ class Search(NamedTuple):
     takes_bins: bool = True
 
     def resolved(self, n_rows: int) -> str:
-        """Return "exact" or "binned" for data of `n_rows` rows."""
+        """Return "exact" or "binned" for this number of rows."""
         check_choice("search", self.kind, SEARCHES)
         return "binned" if is_binned(self.kind, n_rows) else "exact"
 
@@ -693,7 +690,7 @@ _SEARCHED: dict[Callable[..., Any], Callable[[Mapping[str, Any]], Search | None]
 
 
 def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
-    """Declare a builder that takes columns in place of X, which `searched` tells by its options."""
+    """Register a fit function that accepts prepared columns, with the search for its options."""
 
     def declare(fit: Fit) -> Fit:
         _SEARCHED[fit] = searched
@@ -703,28 +700,28 @@ def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Cal
 
 
 def column_search(fit: object, options: Mapping[str, object]) -> Search | None:
-    """Return the search of a builder with these options; None where it cannot be given columns."""
-    # A wrapper, which may look at X itself, is another function.
+    """Return the search of a fit function, or None if it does not accept prepared columns."""
+    # Wrappers are not registered, because they may inspect X themselves.
     searched = _SEARCHED.get(fit) if inspect.isfunction(fit) else None
     return None if searched is None else searched(options)
 
 
 def search_option(options: Mapping[str, Any]) -> Search:
-    """Return the search of builders whose own options say which it is."""
+    """Return the search set by the options of the fit function itself."""
     return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))
 
 
 def check_values(X: TableLike, use: str = "to predict from") -> None:
-    """Raise TypeError for columns that hold no values, and say what these would be for."""
+    """Raise TypeError for columns without values, which `use` would need."""
     if lacks_values(X):
         raise TypeError(
-            f"X: BinnedColumns hold no values {use}; pass X, SortedColumns or "
+            f"X: expected values {use}, got BinnedColumns without values; pass X, SortedColumns or "
             "bin_columns(X, keep_values=True)"
         )
 
 
 def rows_to_predict(X: TableLike) -> RowTable:
-    """Return the rows of X, or of what is sorted, to predict from."""
+    """Return the rows of X, also of prepared columns, for prediction."""
     check_values(X)
     X = values_of(X)
     if not isinstance(X, SortedColumns):

@@ -1,4 +1,4 @@
-"""Values that are passed: arrays, numbers, choices, seeds; how they are checked and quoted."""
+"""Types and checks of arguments: arrays, numbers, choices, seeds and callbacks."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ C = TypeVar("C", bound="Choice")
 Text = TypeVar("Text", bound=str)
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
-#: Values of rows, float32 or float64.
+#: Feature values, float32 or float64.
 Floats: TypeAlias = NDArray[np.floating]
 IntArray: TypeAlias = NDArray[np.int32]
-#: A table of features as users pass it: an array or what makes one, a data frame, columns that were
-#: made before, or a source of rows. Code that reads it finds out which of these it is.
+#: A table of features passed by the user: array-like, data frame, prepared columns or row source.
+#: The reading code determines which of these it is.
 TableLike: TypeAlias = object
 Seed: TypeAlias = (
     int | np.integer | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
 )
-#: Whether a bar shows how far a loop is, or what makes one as ``tqdm.tqdm`` does.
+#: Whether to show a progress bar, or a callable that creates one, such as ``tqdm.tqdm``.
 Progress: TypeAlias = bool | Callable[..., Any]
-#: `with_bar` of a callback and of `progress`.
+#: Function `with_bar` with a callback and `progress` already bound.
 Bar: TypeAlias = Callable[..., AbstractContextManager[Callable[..., Any] | None]]
 
-#: What is fitted.
+#: Task of a model.
 Task: TypeAlias = Literal["classification", "regression"]
-#: How the votes of the exits of a node follow from its masses.
+#: How the votes of a node's exits are computed from its class weights.
 VoteKind: TypeAlias = Literal["domain", "symmetric"]
-#: What stands for a value that follows from other options.
+#: Marks an option whose value is derived from other options.
 Auto: TypeAlias = Literal["auto"]
 
 INT32_MAX = np.iinfo(np.int32).max
-#: The most nodes or leaves of one tree: the kernels count both exits of each.
+#: Maximum number of nodes or leaves of a tree. Kernels count two exits per node.
 MOST_NODES = INT32_MAX // 2
-#: The longest text of a value that a message quotes.
+#: Maximum length of a value that is quoted in a message.
 LONGEST = 80
-#: What `progress` can be.
-BAR = "True, False or what makes a bar, as tqdm.tqdm does"
+#: Description of valid values of `progress`, for messages.
+BAR = "True, False or a function that creates a progress bar, such as tqdm.tqdm"
 
 
 def freeze(array: object, dtype: DTypeLike | None = None) -> Array:
-    """Return a C-contiguous copy of `array` that can never be made writeable again."""
+    """Return a C-contiguous, permanently read-only copy of `array`."""
     source = np.ascontiguousarray(array, dtype=dtype)
     # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
     return np.frombuffer(source.tobytes(), dtype=source.dtype).reshape(source.shape)
 
 
 def sealed(array: Array) -> Array:
-    """Return an array, not copied, as one that cannot be made writeable."""
+    """Return a permanently read-only view of an array."""
     # A view of a buffer that is read-only refuses setflags(write=True).
     buffer: Any = array
     return np.asarray(memoryview(buffer).toreadonly())
 
 
 def reject_masked(name: str, values: object) -> None:
-    """Raise ValueError if values are hidden by a mask of NumPy; masks that hide none are passed."""
+    """Raise ValueError if a NumPy mask hides any value."""
     rows = values if isinstance(values, list | tuple) else (values,)
     for number, row in enumerate(rows):
         if isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row):
@@ -77,15 +77,13 @@ def reject_masked(name: str, values: object) -> None:
             place = at if row is values else [number, *at]
             raise ValueError(
                 f"{name}: expected an array without a mask, got one that hides "
-                f"{len(hidden)} values, the first at {place}; leave their rows out, or "
-                "fill them in with its method filled()"
+                f"{len(hidden)} values, the first at {place}; drop their rows, or "
+                "replace the values with the method filled()"
             )
 
 
 def as_array(name: str, value: object) -> Array:
-    """Return `value` as an array; ValueError where it is none, rows of different lengths, say, or
-    hides values by a mask.
-    """
+    """Convert `value` to an array; raise ValueError if it is ragged or masked."""
     reject_masked(name, value)
     try:
         return np.asarray(value)
@@ -94,12 +92,12 @@ def as_array(name: str, value: object) -> Array:
 
 
 def first_false(right: Array | np.bool_) -> int:
-    """Return the place of the first that is False; -1 if there is none."""
+    """Return the index of the first False, or -1 if all are True."""
     return -1 if right.all() else int(right.argmin())
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message quotes it: itself if that is short, else what kind it is."""
+    """Return a short representation of a value for a message: its repr, or its type if too long."""
     if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
         return f"an integer of {value.bit_length()} bits"  # Python may refuse to write it
     if isinstance(value, type):
@@ -109,7 +107,7 @@ def shown(value: Any) -> str:
     is_long = isinstance(value, list | tuple | set | dict) and len(value) > LONGEST
     try:
         text = "" if is_long else repr(value)
-    except Exception:  # of an object of the user's
+    except Exception:  # a user's object may fail in its repr
         text = ""
     if text and len(text) <= LONGEST and "\n" not in text:
         return text
@@ -122,25 +120,25 @@ def shown(value: Any) -> str:
 
 
 def install_hint(extra: str, package: str) -> str:
-    """Return the command that installs an extra of pboost, and the one for its package alone."""
+    """Return the command that installs an extra of pboost or the package that it needs."""
     return f'pip install "pboosting[{extra}]" (or pip install {package})'
 
 
 def hint_missing_call(value: Any) -> str:
-    """Return what a message adds where a function or class stands in place of what it returns."""
+    """Return the hint to call a function or class that was passed instead of its result."""
     is_one = inspect.isfunction(value) or isinstance(value, type)
     return f"; call it: {value.__name__}(...)" if is_one else ""
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return `value` if it is True or False."""
+    """Return `value` as a bool; raise TypeError for other types."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}: expected True or False, got {shown(value)}")
     return bool(value)
 
 
 def check_position(name: str, value: Any, n: int) -> int:
-    """Return an index into n things, which may count from their end, as one from 0 on."""
+    """Return an index into n items as a non-negative integer; negative ones count from the end."""
     try:
         index = operator.index(value)
     except TypeError:
@@ -151,7 +149,7 @@ def check_position(name: str, value: Any, n: int) -> int:
 
 
 def check_choice(name: str, value: object, choices: Sequence[Text]) -> Text:
-    """Return `value` if it is one of `choices`."""
+    """Return `value`; raise ValueError if it is not one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(map(repr, choices))
         hint = value_here(value, choices)
@@ -160,7 +158,7 @@ def check_choice(name: str, value: object, choices: Sequence[Text]) -> Text:
 
 
 def check_integer(name: str, value: object, *, min_value: int, max_value: int = INT32_MAX) -> int:
-    """Return `value` as an int in [least, most]."""
+    """Return `value` as an int in [min_value, max_value]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name}: expected an integer, got {shown(value)}")
     if not min_value <= value <= max_value:
@@ -180,44 +178,45 @@ def check_number(
     open_min: bool = False,
     open_max: bool = False,
 ) -> float:
-    """Return `value` as a finite float in [least, most], an end left out where it is open."""
+    """Return `value` as a finite float between the bounds, which can be open."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
         raise TypeError(f"{name}: expected a number, got {shown(value)}")
     try:
         number = float(value)
-    except OverflowError:  # of an integer
+    except OverflowError:  # a huge integer
         number = math.inf
     inside = (min_value < number if open_min else min_value <= number) and (
         number < max_value if open_max else number <= max_value
     )
     if not (inside and math.isfinite(number)):
-        # Infinity is no finite number: the end is open there.
+        # Values must be finite, so that an infinite bound is always open.
         left, right = "(" if open_min else "[", ")" if open_max or max_value == math.inf else "]"
         raise ValueError(
-            f"{name}: expected a number in {left}{min_value}, {max_value}{right}, got {shown(value)}"
+            f"{name}: expected a number in {left}{min_value}, {max_value}{right}, "
+            f"got {shown(value)}"
         )
     return number
 
 
 def check_callback(name: str, callback: object) -> Callable[..., Any] | None:
-    """Return `callback` if it is None or can be called."""
+    """Return `callback`; raise TypeError if it is neither None nor callable."""
     if callback is not None and not callable(callback):
         raise TypeError(f"{name}: expected a function or None, got {shown(callback)}")
     return callback
 
 
 def check_progress(name: str, progress: Any) -> Progress:
-    """Return what says whether there is a bar, if there can be one."""
+    """Return `progress`; raise an error if no progress bar can be created from it."""
     if not (isinstance(progress, bool | np.bool_) or callable(progress)):
         raise TypeError(f"{name}: expected {BAR}, got {shown(progress)}")
-    _bar_maker(progress)  # before the work rather than after it
+    _bar_maker(progress)  # a missing tqdm is reported before the work starts
     return progress
 
 
 def bar_of(options: Mapping[str, Any]) -> Bar:
-    """Return what makes the callback of a loop, see `with_bar`, by the options of a fit."""
+    """Bind `with_bar` to the callback and the progress option of a fit."""
     return partial(with_bar, options["callback"], options["progress"])
 
 
@@ -229,20 +228,20 @@ def with_bar(
     unit: str,
     begun: int = 0,
 ) -> Iterator[Callable[..., Any] | None]:
-    """Yield what a loop calls after each step: the callback, and with `progress` a bar before it.
+    """Yield the function that a loop calls after each step: progress bar first, then callback.
 
     Parameters
     ----------
     callback : callable or None
-        What the user gave.
+        Callback of the user.
     progress : bool or callable
-        True for a bar of tqdm, or what makes one.
+        True for a tqdm bar, or a function that creates a bar.
     total : int or None
-        The number of the last step, if it is known.
+        Number of the last step, if known.
     unit : str
-        What is counted.
+        Name of a step in the bar.
     begun : int
-        Steps that are done before the first call.
+        Number of steps done before the first call.
     """
     make = _bar_maker(progress)
     if make is None:
@@ -261,50 +260,50 @@ def with_bar(
 
 
 def _made_bar(make: Callable[..., object], **options: Any) -> Any:
-    """Return a bar; TypeError where what is made is none."""
+    """Create a progress bar; raise TypeError if the result is not a bar."""
     try:
         bar = make(**options)
     except TypeError as error:
         raise TypeError(f"progress: expected {BAR}, got {shown(make)}: {error}") from error
     if not (hasattr(bar, "update") and hasattr(bar, "__enter__")):
-        raise TypeError(f"progress: expected {BAR}, got {shown(make)}, which makes {shown(bar)}")
+        raise TypeError(f"progress: expected {BAR}, got {shown(make)}, which returns {shown(bar)}")
     return bar
 
 
 def _bar_maker(progress: Any) -> Callable[..., Any] | None:
-    """Return what makes a bar, None where none is wanted."""
+    """Return the function that creates progress bars, or None for no bar."""
     if callable(progress) or not progress:
         return progress or None
     try:
         from tqdm.auto import tqdm
     except ImportError:
         hint = install_hint("progress", "tqdm")
-        raise ImportError(f"progress: a bar needs tqdm: {hint}") from None
+        raise ImportError(f"progress: tqdm is required but not installed: {hint}") from None
     return tqdm
 
 
 def child(seed: tuple[int, ...], number: int) -> np.random.Generator:
-    """Return one of the streams that follow from a seed, by its number alone."""
+    """Return a generator that depends only on a seed and a number."""
     return np.random.default_rng(np.random.SeedSequence(list(seed), spawn_key=(number,)))
 
 
 def draw_seed(generator: np.random.Generator) -> tuple[int, ...]:
-    """Draw the seed of as many streams as will be wanted."""
+    """Draw a seed from which `child` derives generators."""
     return tuple(generator.integers(2**63, size=2).tolist())
 
 
-#: Generators whose state is plain numbers; the first is NumPy's own choice.
+#: Bit generators whose state contains only numbers. The first is NumPy's default.
 _STORED_BITS = {bits.__name__: bits for bits in (np.random.PCG64, np.random.PCG64DXSM)}
 
 
 def generator_state(generator: np.random.Generator) -> Mapping[str, Any] | None:
-    """Return the state of a generator, which a file can hold; None of one that it cannot."""
+    """Return the state of a generator, or None if a file cannot store it."""
     bits = generator.bit_generator
     return dict(bits.state) if type(bits) in _STORED_BITS.values() else None
 
 
 def generator_in_state(state: Any) -> np.random.Generator:
-    """Return a generator in a state; ValueError where it is none."""
+    """Return a generator in a stored state; raise ValueError if the state is invalid."""
     try:
         bits = _STORED_BITS[state["bit_generator"]](0)
         bits.state = state
@@ -314,18 +313,18 @@ def generator_in_state(state: Any) -> np.random.Generator:
 
 
 def draw_key(generator: np.random.Generator) -> int:
-    """Return the key of the random numbers of one fit."""
+    """Draw the key of the counter-based random numbers of a fit."""
     return int(generator.integers(2**64, dtype=np.uint64))
 
 
 def as_generator(rng: Seed) -> np.random.Generator:
-    """Return a generator from `rng`, after SPEC 7 of the Scientific Python project.
+    """Return a NumPy generator for `rng`, following SPEC 7 of Scientific Python.
 
     Parameters
     ----------
     rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
-        None draws fresh entropy from the system; a generator is used as it is; of a RandomState,
-        as scikit-learn has them, the next numbers are the seed of one.
+        None uses fresh entropy from the system. A generator is returned unchanged. A RandomState
+        supplies the seed of a new generator.
 
     Returns
     -------
@@ -334,9 +333,9 @@ def as_generator(rng: Seed) -> np.random.Generator:
     Raises
     ------
     TypeError
-        For anything else.
+        If `rng` has another type.
     ValueError
-        For an integer below 0.
+        If `rng` is a negative integer.
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -344,7 +343,7 @@ def as_generator(rng: Seed) -> np.random.Generator:
         return np.random.default_rng(rng.randint(2**32, size=4, dtype=np.uint32))
     seeds = (int, np.integer, np.random.SeedSequence)
     if isinstance(rng, int | np.integer) and rng < 0:
-        raise ValueError(f"rng: expected an integer of 0 or more, got {shown(int(rng))}")
+        raise ValueError(f"rng: expected an integer >= 0, got {shown(int(rng))}")
     if rng is None or (isinstance(rng, seeds) and not isinstance(rng, bool)):
         return np.random.default_rng(rng)
     raise TypeError(
@@ -354,12 +353,12 @@ def as_generator(rng: Seed) -> np.random.Generator:
 
 
 class Choice:
-    """Base of what the options `weak_learner` and `observation` can be.
+    """Base class of the values of the options `weak_learner` and `observation`.
 
     Attributes
     ----------
     kind : str
-        Its name: that of the function that makes it.
+        Name of the function that creates it.
     """
 
     __slots__ = ()
@@ -367,13 +366,13 @@ class Choice:
     kind: ClassVar[str]
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
+        """Return the options as plain values, which a model stores."""
         options = [option.name for option in fields(self)]  # type: ignore[arg-type]
         return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
 
 
 def _plain(value: object) -> Any:
-    """Return an option as a plain value: a function's name, None for infinity."""
+    """Return an option as a plain value: the name of a function, None for infinity."""
     if isinstance(value, Choice):
         return value.settings()
     if callable(value):
@@ -382,7 +381,7 @@ def _plain(value: object) -> Any:
 
 
 def check_instance(option: str, base: type[C], value: object) -> C:
-    """Return what an option was given, if it is one of those that the room of its name makes."""
+    """Return `value`; raise TypeError if it was not created by the option's module."""
     if not isinstance(value, base):
         raise TypeError(
             f"{option}: expected one of pboost.{option.removesuffix('_learner')}, got "
@@ -392,7 +391,7 @@ def check_instance(option: str, base: type[C], value: object) -> C:
 
 
 def vote_rule(kind: object, smoothing: object, learning_rate: object) -> VoteRule:
-    """Return the rule of votes that a builder's options mean, checked."""
+    """Return the vote rule for checked options of a fit."""
     return VoteRule(
         check_choice("votes", kind, get_args(VoteKind)),
         check_number("smoothing", smoothing, min_value=0.0, max_value=1.0),

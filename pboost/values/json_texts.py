@@ -1,4 +1,4 @@
-"""Texts of JSON from anywhere: read only where what they say takes not much more than the text."""
+"""Parser for JSON of unknown origin, with limits on nesting and memory."""
 
 from __future__ import annotations
 
@@ -6,37 +6,36 @@ import json
 import re
 from typing import Any
 
-#: How deep lists and tables can lie within one another.
+#: Maximum nesting depth of arrays and objects.
 MAX_NESTING = 32
-#: How many times its length what the header of a file says may take.
+#: Maximum memory of a parsed file header, as a multiple of its length.
 TIMES = 8
-#: What a text may say beyond so many times its length.
+#: Bytes of memory allowed in addition to this multiple.
 FREE_BYTES = 8 << 20
-#: What takes memory: strings, lists, tables, and numbers that Python does not keep at hand.
+#: Tokens that allocate memory: strings, arrays, objects, and numbers that Python does not cache.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]|-[-+.\deE]+|\d[-+.\deE]{2,}', re.DOTALL)
-#: Bytes that a thing takes, and its place in a list or a table, by its first character.
+#: Bytes allocated for a token, including its slot in an array or object, by first character.
 _BYTES = {"[": 112, "{": 280, '"': 72, "]": 0, "}": 0}
 _NUMBER = 42
-#: Bytes that a character takes at most, in a text or string that has one that is not ASCII.
+#: Bytes per character of a text with non-ASCII characters.
 _WIDE = 4
 
 
 def parse(content: str | bytes | memoryview, times: int) -> Any:
-    """Return what a text of JSON says.
+    """Parse JSON; reject it before parsing if it would need too much memory.
 
     Parameters
     ----------
     content : str, or bytes
-        The text; bytes are UTF-8.
+        JSON text; bytes are UTF-8.
     times : int
-        It is refused where what it says would take more than so many times its length, and
-        `FREE_BYTES`: that is found before anything is made of it.
+        Limit on the memory of the result, as a multiple of the length of the text. `FREE_BYTES` are
+        allowed in addition.
 
     Raises
     ------
     ValueError
-        If it is no JSON, says too much, or has lists and tables more than `MAX_NESTING` deep in
-        the outermost one.
+        If the text is not JSON, needs too much memory, or is nested more than `MAX_NESTING` deep.
     """
     try:
         text = content if isinstance(content, str) else str(content, "utf-8-sig", "surrogatepass")
@@ -49,10 +48,10 @@ def parse(content: str | bytes | memoryview, times: int) -> Any:
         left -= _BYTES.get(first, _NUMBER)
         depth += (first in "[{") - (first in "]}")
         if depth > MAX_NESTING + 1:
-            raise ValueError(f"is nested more than {MAX_NESTING} deep")
+            raise ValueError(f"expected at most {MAX_NESTING} levels of nesting")
         if left < 0:
             raise ValueError(
-                f"says more than {times} times its {len(text)} characters, and {FREE_BYTES} bytes"
+                f"needs more memory than {times} bytes for each of {len(text)} characters"
             )
     try:
         return json.loads(text)

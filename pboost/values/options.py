@@ -1,13 +1,13 @@
-"""Builders and their options: functions that are given, names of options, what is refused.
+"""Fit functions and their options: declaration, checks, and hints for unknown options.
 
-Options that builders share are the fields of a `TypedDict`, each declared once::
+Options that several fit functions share are the fields of a `TypedDict`, each declared once::
 
     class SizeOptions(TypedDict, total=False):
         max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
 
-The docstring of the class describes them as its parameters. A builder takes them as ``**options:
-Unpack[SizeOptions]``, so that editors and type checkers know their names and types. The decorator
-`builder` adds them to its signature and its docstring, and calls it with all of them, checked.
+The docstring of the class describes the options. A fit function takes them as ``**options:
+Unpack[SizeOptions]``, so that editors and type checkers show their names and types. The decorator
+`builder` adds them to its signature and docstring, checks their values and fills in defaults.
 """
 
 from __future__ import annotations
@@ -36,51 +36,51 @@ from pboost.values import Progress, Seed, check_callback, check_choice, check_pr
 from pboost.values.peers import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-#: Parameters that are builders or their models: who has them is no builder of two-class models.
+#: Parameters of functions that take a fit function or a model, and do not report MulticlassError.
 OF_BUILDERS = {"fit", "base_learner", "model"}
-#: How alike two names are, from 0 to 1, of which one can be the other mistyped.
+#: Similarity from 0 to 1 above which an unknown option is reported as a typing error.
 LIKE = 0.75
-#: A parameter in a docstring: names, type, description.
+#: Parameter in a docstring: names, type, description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
-#: The same with its lines, and what stands for all options of a group in it.
+#: Complete entry of a parameter in a docstring, and the placeholder for a group of options.
 ENTRY = re.compile(r"^(\S.*\n)((?:    .*\n)*)", re.MULTILINE)
 REST = "**options"
 TITLE = "Parameters\n----------\n"
-#: What `builder` has made, and of what: wrappers of users have parameters of their own.
+#: Undecorated function of each decorated one. Wrappers by users have their own parameters.
 _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 class MulticlassError(ValueError):
-    """Labels of more than two values, for a builder that takes two."""
+    """Raised if a binary fit function gets more than two classes."""
 
-    __module__ = "pboost.models"  # where it is public
+    __module__ = "pboost.models"  # its public module
 
     def __init__(self, message: str, instead: str = "") -> None:
         super().__init__(message)
         self.message, self.instead = message, instead
 
     def name_builder(self, name: str) -> None:
-        """Add what to call instead, in which "{}" stands for the builder that was called."""
+        """Append the hint, with the name of the called function in place of "{}"."""
         if self.instead:
             self.args = (f"{self.message}: {self.instead.format(name)}",)
 
 
 class NoLabelsError(TypeError):
-    """A builder was given neither labels nor probabilities of labels."""
+    """Raised if neither class labels nor class probabilities are passed."""
 
 
 class Option:
-    """The default of an option and the check of its values, in the annotation of a field.
+    """Default and check of an option, used in the annotation of a field.
 
-    A type that is one `Literal`, or None, is checked without more.
+    Fields of type `Literal`, or `Literal` and None, are checked against their choices.
 
     Parameters
     ----------
     default : object
         The default value.
     check : callable, optional
-        Called as ``check(name, value, **limits)``; returns the value to use or raises an error.
-        None is not checked if the type has it.
+        Called as ``check(name, value, **limits)``. Returns the value to use or raises an error.
+        Skipped for None if the type includes None.
     **limits
         Further arguments of `check`.
     """
@@ -91,22 +91,22 @@ class Option:
 
 
 class Declared(NamedTuple):
-    """What a group declares of one of its options.
+    """Declaration of an option.
 
     Attributes
     ----------
     annotation : str
-        The type, as written.
+        The type, as source text.
     default : object
         The default value.
     check : callable or None
-        Called as ``check(name, value)``; None if any value is taken.
+        Called as ``check(name, value)``. None accepts any value.
     takes_none : bool
-        Whether None is a value that needs no check.
+        Whether None is accepted without a check.
     entry : str
-        The paragraph of the docstring.
+        Entry in the docstring.
     type : object
-        The type that `annotation` stands for.
+        The evaluated `annotation`.
     """
 
     annotation: str
@@ -119,7 +119,7 @@ class Declared(NamedTuple):
 
 @cache
 def declared(group: type) -> Mapping[str, Declared]:
-    """Return the options of a group, in their order."""
+    """Return the options of a group, in order of declaration."""
     hints = get_type_hints(group, include_extras=True)
     return {name: _declared(group, name, hints[name]) for name in group.__annotations__}
 
@@ -133,7 +133,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     choices = get_args(members[0]) if is_choice else ()
     check = option.check or (partial(check_choice, choices=choices) if choices else None)
     text = reference.__forward_arg__.removeprefix("Annotated[").rpartition(", Option(")[0]
-    # Bases of a TypedDict are not known; a field's reference is the same in all groups.
+    # A TypedDict does not keep its bases, but a field has the same reference in all of them.
     home = vars(sys.modules[reference.__forward_module__]).values()
     owners = [
         owner
@@ -146,7 +146,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
 
 
 def checked(group: type, options: Mapping[str, Any]) -> Any:
-    """Return all options of a group by their names, checked; others are left out."""
+    """Return all options of a group, with checks and defaults; ignore other options."""
     result = {}
     for name, option in declared(group).items():
         value = options.get(name, option.default)
@@ -157,7 +157,7 @@ def checked(group: type, options: Mapping[str, Any]) -> Any:
 
 
 def filled(group: type, options: Mapping[str, Any]) -> Any:
-    """Return all options of a group by their names, of which those given are checked already."""
+    """Return all options of a group, with defaults but without checks."""
     return {
         name: options.get(name, declaration.default)
         for name, declaration in declared(group).items()
@@ -165,9 +165,9 @@ def filled(group: type, options: Mapping[str, Any]) -> Any:
 
 
 def entries_of(docstring: str | None) -> dict[str, str]:
-    """Return the paragraphs of parameters in a docstring, by their names.
+    """Return the entries of parameters in a docstring, by name.
 
-    Of several that are described together, the first has the paragraph.
+    If several parameters share an entry, the first one gets it.
     """
     text = inspect.cleandoc(docstring or "").partition(TITLE)[2].partition("\n\n")[0] + "\n"
     entries: dict[str, str] = {}
@@ -178,10 +178,10 @@ def entries_of(docstring: str | None) -> dict[str, str]:
 
 
 def builder(fit: Fit) -> Fit:
-    """Let a function take a group of options, and answer for options that it does not have.
+    """Decorate a function that takes a group of options.
 
-    A decorator. Where an option is unknown, the error says what it is called here, and where there
-    are more than two classes, what to call instead.
+    The decorated function checks the options. For an unknown option the error suggests a name, and
+    for more than two classes it suggests another function.
     """
     group = _group_of(fit)
     signature = inspect.signature(fit) if group is None else _declare(fit, group)
@@ -198,28 +198,28 @@ def builder(fit: Fit) -> Fit:
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None and not isinstance(error, NoLabelsError):
-                raise  # from within
+                raise  # an error inside the function
         except MulticlassError as error:
             if OF_BUILDERS.isdisjoint(names):
                 error.name_builder(fit.__name__)
             raise
         _refuse_call(fit, args, options)
-        return fit(*args, **options)  # something else is wrong, as Python says
+        return fit(*args, **options)  # let Python report any other error
 
-    # Wrappers of users copy what `answering` has; they have parameters of their own.
+    # Wrappers by users copy the attributes of `answering`, but have their own parameters.
     fit.__signature__ = signature  # type: ignore[attr-defined]
     _PLAIN[answering] = fit
     return answering  # type: ignore[return-value]
 
 
 def _group_of(fit: Callable[..., Any]) -> Any:
-    """Return the group of options that a function takes, None without."""
+    """Return the group of options that a function takes, or None."""
     text = next((t for t in fit.__annotations__.values() if str(t).startswith("Unpack[")), None)
     return None if text is None else fit.__globals__[text[len("Unpack[") : -1]]
 
 
 def _declare(fit: Any, group: type) -> inspect.Signature:
-    """Give a function the docstring and annotations of all its options; return its signature."""
+    """Add the options of a group to the docstring and annotations; return the new signature."""
     signature, shared = inspect.signature(fit), declared(group)
     named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
@@ -233,7 +233,7 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
     ]
     parameters = [*named, *more]
     returned = {"return": fit.__annotations__["return"]}
-    # Types, not text, so that `typing.get_type_hints` needs none of the modules of the groups.
+    # Evaluated types let `typing.get_type_hints` work without the modules of the groups.
     types = {name: option.type for name, option in shared.items()}
     fit.__annotations__ = {p.name: types.get(p.name, p.annotation) for p in parameters} | returned
     if fit.__doc__ is not None:  # python -OO
@@ -242,7 +242,7 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
 
 
 def _described(docstring: str, order: list[str], shared: Mapping[str, Declared]) -> str:
-    """Return a docstring with the paragraphs of shared options that it has none of its own of."""
+    """Insert the entries of shared options into a docstring, unless it describes them itself."""
     text = inspect.cleandoc(docstring)
     head, _, rest = text.partition(TITLE)
     entries = entries_of(docstring)
@@ -253,10 +253,10 @@ def _described(docstring: str, order: list[str], shared: Mapping[str, Declared])
 
 
 class Kinds(dict[str, Callable[..., Any]]):
-    """The functions that make what an option can be, by the kinds that are named like them."""
+    """Functions that create the values of an option, by name."""
 
     def add(self, make: Fit) -> Fit:
-        """Register a function, which answers for options as a builder does; a decorator."""
+        """Register a function and check its options as `builder` does; a decorator."""
         self[make.__name__] = made = builder(make)
         return made
 
@@ -264,15 +264,12 @@ class Kinds(dict[str, Callable[..., Any]]):
 def _refuse_call(
     fit: Callable[..., object], arguments: tuple[object, ...], options: Mapping[str, object]
 ) -> None:
-    """Raise TypeError for an option that a function does not have, or a builder that is not there.
-
-    Return where all are known.
-    """
+    """Raise TypeError for an unknown option or a missing fit function; return if there is none."""
     known = option_names(fit)
     takes_builder = known[:1] == ["fit"]
     first = arguments[0] if arguments else options.get("fit")
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in _parameters(fit)):
-        # It may be one of the builder that it is passed on to.
+        # The option may belong to the fit function that receives these options.
         options = {name: value for name, value in options.items() if alias_hint(name, {"": known})}
     elif takes_builder and inspect.isfunction(first):
         theirs = option_names(first)
@@ -280,11 +277,15 @@ def _refuse_call(
             called = first.__name__
             shown_options = ", ".join(f"{name}={shown(options[name])}" for name in passed)
             raise TypeError(
-                f"{passed[0]}: is an option of {called}; pass functools.partial({called}, {shown_options})"
+                f"{passed[0]}: expected an option of {fit.__name__}, got one of {called}; pass "
+                f"functools.partial({called}, {shown_options})"
             )
     refuse_unknown(options, known, fit.__name__)
     if takes_builder and not callable(first):
-        raise TypeError("fit: expected a builder such as fit_cart first")
+        raise TypeError(
+            "fit: expected a fit function such as fit_cart as the first argument, got "
+            f"{shown(first)}"
+        )
 
 
 def check_fit(
@@ -294,23 +295,23 @@ def check_fit(
     options: Mapping[str, object],
     needs: Iterable[str] = (),
 ) -> Callable[..., Any]:
-    """Return `fit` if it is a function that takes the options that are passed on to it.
+    """Return `fit` if it is a function that accepts the options passed on to it.
 
-    Those that a ``functools.partial`` holds are looked at, too; what takes any options answers for
-    itself.
+    Options bound by ``functools.partial`` are checked too. A function with ``**options`` accepts
+    everything.
 
     Parameters
     ----------
     caller : callable
-        The public function that passes them on.
+        Public function that passes the options on.
     name : str
-        The argument of it that holds `fit`.
+        Name of its argument that contains `fit`.
     fit : object
-        What the user gave.
+        Value passed by the user.
     options : mapping
-        What is passed on.
+        Options passed on to `fit`.
     needs : iterable of str
-        Arguments that `fit` is given besides X and y.
+        Arguments that `fit` receives besides X and y.
     """
     if not callable(fit):
         raise _no_fit(name, fit, caller)
@@ -318,7 +319,7 @@ def check_fit(
     all_options = {**inner, **options}
     try:
         parameters = _parameters(function)
-    except (TypeError, ValueError):  # some that are compiled have none
+    except (TypeError, ValueError):  # some compiled functions have no signature
         if isinstance(function, type):
             raise _no_fit(name, fit, caller) from None
         return fit
@@ -333,33 +334,35 @@ def check_fit(
         raise _no_fit(name, fit, caller) from None
     missing = [option for option in needs if option not in known]
     if missing:
-        raise TypeError(f"{name}: expected a function that takes {missing[0]}, got {shown(fit)}")
+        raise TypeError(
+            f"{name}: expected a function with an argument {missing[0]}, got {shown(fit)}"
+        )
     return fit
 
 
 def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
-    """Return the function of ``functools.partial``, and the options given by it."""
+    """Return the function inside ``functools.partial``, and the options bound to it."""
     bound: dict[str, Any] = {}
     while isinstance(fit, partial):
-        bound = {**fit.keywords, **bound}  # the outer ones count
+        bound = {**fit.keywords, **bound}  # outer options take precedence
         fit = fit.func
     return fit, bound
 
 
 def only_classifies(fit: object) -> bool:
-    """Return whether this is a builder of this package that has no regression."""
+    """Return whether this is a fit function of pboost without regression."""
     return inspect.isfunction(fit) and fit in _PLAIN and "task" not in option_names(fit)
 
 
 def options_within(fit: object, options: Mapping[str, object]) -> dict[str, Any] | None:
-    """Return the options of a builder and of those given to it; None if one is a user's function.
+    """Return the options of nested fit functions; None if one was defined by the user.
 
-    Options of an outer builder count, since it passes them on.
+    Options of the outer function take precedence, since it passes them on.
     """
     bound = dict(options)
     while True:
         while isinstance(fit, partial):
-            bound = {**fit.keywords, **bound}  # the outer ones count
+            bound = {**fit.keywords, **bound}  # outer options take precedence
             if fit.args:
                 bound["fit"] = fit.args[0]
             fit = fit.func
@@ -374,28 +377,28 @@ def _no_fit(name: str, fit: object, caller: Callable[..., object]) -> TypeError:
     is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
     hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""
     return TypeError(
-        f"{name}: expected a builder such as fit_cart, a function of X and y, got {shown(fit)}"
+        f"{name}: expected a fit function such as fit_cart, a function of X and y, got {shown(fit)}"
         + hint
     )
 
 
 def option_names(function: Callable[..., object]) -> list[str]:
-    """Return the arguments of a function that can be given by name."""
+    """Return the parameters of a function that can be passed by name."""
     parameters = _parameters(function)
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return the parameters of a function, of a wrapper its own."""
+    """Return the parameters of a function, before decoration by `builder`."""
     plain = _PLAIN.get(function, function) if inspect.isfunction(function) else function
     return [*inspect.signature(plain, follow_wrapped=False).parameters.values()]
 
 
 def parameters_in(docstring: str | None) -> dict[str, tuple[str, str]]:
-    """Return type and description of each parameter in a docstring, in the style of numpydoc.
+    """Return the type and description of each parameter in a numpydoc docstring.
 
-    Those that are described together have no description here.
+    The description is empty for parameters that share an entry.
     """
     text = inspect.cleandoc(docstring or "").partition(TITLE)[2]
     return {
@@ -411,23 +414,23 @@ def refuse_unknown(
     builder: str,
     caller: Callable[..., object] | None = None,
 ) -> None:
-    """Raise TypeError for an option that is none of those known, and say what may be meant.
+    """Raise TypeError for an unknown option, with a suggestion.
 
     Parameters
     ----------
     options : iterable of str
-        What is given.
+        Options passed by the user.
     known : collection of str
-        The options of the builder.
+        Options of the fit function.
     builder : str
-        Its name.
+        Name of the fit function.
     caller : callable, optional
-        The function of which these are further options, that passes them on.
+        Function that passes the options on to the fit function.
     """
     takers, passed = {builder: known}, ""
     if caller is not None:
         takers = {caller.__name__: option_names(caller), **takers}
-        passed = f", to which {caller.__name__} passes it on,"
+        passed = f", called by {caller.__name__},"
     for option in options:
         if option in known:
             continue
@@ -441,52 +444,50 @@ def refuse_unknown(
 
 
 def arguments_of(fit: Callable[..., object]) -> Collection[str]:
-    """Return the names of the arguments of a function; none of what does not tell them."""
+    """Return the parameter names of a function; empty if it has no signature."""
     try:
         return inspect.signature(fit).parameters
-    except (TypeError, ValueError):  # of what is not written in Python
+    except (TypeError, ValueError):  # not written in Python
         return ()
 
 
 def takes_rng(fit: Callable[..., object]) -> bool:
-    """Return whether a function has an argument `rng` which has not been given to it yet."""
+    """Return whether a function has an argument `rng` that is not bound yet."""
     return "rng" in arguments_of(fit) and "rng" not in unwrapped(fit)[1]
 
 
 class SeedOption(TypedDict, total=False):
-    """Where random numbers come from.
+    """Option for the source of randomness.
 
     Parameters
     ----------
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness.
+        Seed or generator of random numbers. Pass an int for reproducible results.
     """
 
     rng: Annotated[Seed, Option(None)]
 
 
 class ThreadOption(TypedDict, total=False):
-    """How many threads a fit takes.
+    """Option for the number of threads.
 
     Parameters
     ----------
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+        Number of threads; -1 uses all cores. None chooses a number that suits the amount of
+        work. The model does not depend on it.
     """
 
     n_threads: Annotated[int | None, Option(None)]
 
 
 class BarOptions(TypedDict, total=False):
-    """What a fit tells on its way.
+    """Options that report the progress of a fit.
 
     Parameters
     ----------
     callback : callable, optional
-        Called as ``callback(step, record)`` after each step; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+        Called as ``callback(step, record)`` after each step. Return True to stop the fit.
     """
 
     callback: Annotated[Callable[[int, Any], Any] | None, Option(None, check_callback)]
@@ -494,8 +495,8 @@ class BarOptions(TypedDict, total=False):
 
 
 class RunOptions(ThreadOption, BarOptions, total=False):
-    """How a fit is run."""
+    """Options for the execution of a fit."""
 
 
 class FitOptions(SeedOption, RunOptions, total=False):
-    """How a fit is run, and where its random numbers come from."""
+    """Options for the execution of a fit and its source of randomness."""

@@ -1,4 +1,4 @@
-"""Names of options and values in scikit-learn, lightgbm, xgboost and catboost."""
+"""Names of options and values in scikit-learn, LightGBM, XGBoost and CatBoost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
-    """What other libraries call an option, name after name, and what is other here."""
+    """Names of an option in other libraries, separated by commas, and a note on the difference."""
 
     sklearn: str = ""
     lightgbm: str = ""
@@ -16,7 +16,7 @@ class Peers(NamedTuple):
     catboost: str = ""
 
     def names(self) -> set[str]:
-        """Return all names."""
+        """Return the names in all libraries."""
         return {name for names in (*self[:3], self.catboost) for name in names.split(", ")}
 
 
@@ -29,13 +29,13 @@ _BOOSTED = Peers(
     catboost=_OF_CATBOOST,
 )
 _LEAVES = Peers("max_leaf_nodes", "num_leaves, max_leaves", "max_leaves")
-_NODES = _LEAVES._replace(note="one less than leaves")
+_NODES = _LEAVES._replace(note="one less than the number of leaves")
 _ESTIMATOR = "estimator, base_estimator"
 _FOLDS = Peers("cv, n_splits", "nfold", "nfold")
 NONE = Peers()
-#: By their names here. Where a builder has several for one name of a peer, the first is meant.
+#: Peers of each option of pboost. If several match a name, the first one that exists is used.
 PEERS = {
-    # how large
+    # size of the model
     "n_estimators": _BOOSTED,
     "n_boosting_rounds": NONE,
     "max_iter": _BOOSTED,
@@ -51,7 +51,7 @@ PEERS = {
         "min_weight_fraction_leaf",
         "min_sum_hessian_in_leaf, min_child_weight",
         "min_child_weight",
-        "a share of the weight at the node",
+        "a fraction of the node's weight",
     ),
     "min_child_weight": Peers(
         "", "min_sum_hessian_in_leaf, min_child_weight", "min_child_weight", "a sum of Hessians"
@@ -70,7 +70,7 @@ PEERS = {
         "categorical_features",
         "categorical_feature, cat_feature",
         "enable_categorical",
-        "besides the columns of a frame that hold text",
+        "in addition to the text columns of a data frame",
         "cat_features",
     ),
     "growth": Peers("", "", "grow_policy"),
@@ -84,35 +84,37 @@ PEERS = {
         "",
         "feature_fraction, colsample_bytree",
         "colsample_bytree",
-        "drawn anew for each tree",
+        "sampled for each tree",
     ),
     "max_features": Peers(
         "max_features",
         "feature_fraction_bynode, feature_fraction, colsample_bytree",
         "colsample_bynode, colsample_bytree",
-        "drawn anew for each split",
+        "sampled for each split",
         "rsm, colsample_bylevel",
     ),
     "monotonic_cst": Peers(
         "monotonic_cst",
         "monotone_constraints, mc",
         "monotone_constraints",
-        "columns and 1 or -1, or 1, 0 or -1 for each",
+        "a mapping from features to 1 or -1, or a sequence of 1, 0 and -1",
     ),
     "interaction_cst": Peers(
         "interaction_cst",
         "interaction_constraints",
         "interaction_constraints",
-        "groups of columns",
+        "groups of features",
     ),
-    "feature_costs": Peers("", "cegb_penalty_feature_lazy", "", "of columns, paid once for a row"),
-    "cost_groups": Peers(note="of columns that are paid once for all"),
+    "feature_costs": Peers(
+        "", "cegb_penalty_feature_lazy", "", "a cost per feature, paid once per row"
+    ),
+    "cost_groups": Peers(note="groups of features acquired together"),
     "comparison_cost": Peers("", "cegb_penalty_split"),
     "cost_tradeoff": Peers("", "cegb_tradeoff"),
     "complexity": NONE,
-    # what is fitted, and by which steps
-    "fit": Peers(_ESTIMATOR, note="a builder"),
-    "base_learner": Peers(_ESTIMATOR, note="a builder"),
+    # objective and optimization
+    "fit": Peers(_ESTIMATOR, note="a fit function"),
+    "base_learner": Peers(_ESTIMATOR, note="a fit function"),
     "weak_learner": Peers(_ESTIMATOR, note="one of pb.weak, such as from_estimator"),
     "observation": NONE,
     "task": NONE,
@@ -135,27 +137,27 @@ PEERS = {
     "answer_scale": NONE,
     "collect": NONE,
     "join": NONE,
-    # rows
+    # training rows
     "y_proba": NONE,
     "classes": NONE,
     "sample_weight": Peers(
         "sample_weight, class_weight",
         "weight, class_weight, is_unbalance, scale_pos_weight",
         "weight, scale_pos_weight",
-        "a number for each row",
+        "one weight per row",
         "class_weights, auto_class_weights",
     ),
     "max_samples": Peers(
         "max_samples, subsample",
         "bagging_fraction, subsample",
         "subsample",
-        "a share of the rows or a number of them",
+        "a fraction or a number of rows",
     ),
     "subsample": Peers(
         "max_samples, subsample",
         "bagging_fraction, subsample",
         "subsample",
-        "a share of the rows or a number of them",
+        "a fraction or a number of rows",
     ),
     "bootstrap": Peers("bootstrap"),
     "stratify": NONE,
@@ -163,13 +165,13 @@ PEERS = {
         "validation_fraction, X_val",
         "valid_sets, eval_set",
         "evals, eval_set",
-        "rows (X, y) or a share of those given",
+        "a pair (X, y) or a fraction of the rows",
     ),
     "n_iter_no_change": Peers(
         "n_iter_no_change, early_stopping",
         "early_stopping_round, early_stopping_rounds",
         "early_stopping_rounds",
-        "with `validation`",
+        "requires `validation`",
         "od_wait",
     ),
     "cv": _FOLDS,
@@ -178,20 +180,18 @@ PEERS = {
     "max_bytes": NONE,
     "mean_feature_cost": NONE,
     "rule": NONE,
-    # how it runs
+    # execution
     "rng": Peers("random_state", "seed, random_state", "seed, random_state", "", "random_seed"),
     "n_threads": Peers("n_jobs", "num_threads, n_jobs", "nthread, n_jobs", "", "thread_count"),
-    "callback": Peers(
-        "monitor", "callbacks", "callbacks", "a function that is called after each step"
-    ),
+    "callback": Peers("monitor", "callbacks", "callbacks", "a function called after each step"),
     "progress": Peers(
         "verbose",
         "verbose, verbosity",
         "verbose, verbosity, verbose_eval",
-        "a bar, or none",
+        "shows a progress bar",
         "logging_level, silent",
     ),
-    # a model to go on with
+    # warm start
     "model": Peers("", "init_model", "xgb_model"),
     "state": NONE,
     # weak learners
@@ -204,7 +204,7 @@ PEERS = {
     "train": NONE,
     "max_abs": NONE,
     "seed": Peers("random_state", "seed, random_state", "seed, random_state", "", "random_seed"),
-    # how sure answers are, and estimators as weak classifiers
+    # observation models, and estimators as weak learners
     "flip_rate": NONE,
     "strength": NONE,
     "sigma": NONE,
@@ -215,7 +215,7 @@ PEERS = {
     "base": NONE,
 }
 
-#: Options that are those of the weak learner where a builder has one.
+#: Options that belong to the weak learner, if a fit function has one.
 OF_STUMPS = (
     "min_weight_fraction",
     "min_samples_leaf",
@@ -225,20 +225,22 @@ OF_STUMPS = (
     "missing",
     "categorical_smoothing",
 )
-_GO_ON = "here pb.continue_fit(model, X, y)"
-_RANKING = "groups of rows are for ranking, which is not implemented"
-#: What is no option here.
+_GO_ON = "use pb.continue_fit(model, X, y)"
+_RANKING = "ranking is not implemented"
+#: Hints for options of other libraries that are not options in pboost.
 ELSEWHERE = {
-    "ccp_alpha": "here pb.prune(tree, ccp_alpha); cross-validation finds ccp_alpha",
+    "ccp_alpha": "use pb.prune(tree, ccp_alpha), or pb.fit_pruned_cart(X, y) to choose ccp_alpha",
     **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
-    "oob_score": "it is model.oob.error, wherever rows are drawn for members",
-    **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
+    "oob_score": "use the attribute model.oob.error of an ensemble with subsampling",
+    **dict.fromkeys(
+        ("booster", "boosting", "boosting_type"), "use the fit function for this kind of model"
+    ),
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
 }
-#: Values and what each is for.
+#: Pairs of a value and its purpose.
 Names: TypeAlias = Iterable[tuple[str, str]]
-#: Values of options here, with what each is for, by the names of others in small letters. Losses
-#: have their own, beside the squared loss, which is a criterion, too.
+#: Values of options in pboost and their purposes, by lowercase name in other libraries. Losses are
+#: listed elsewhere, except the squared error, which is also a criterion.
 VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(
         [
@@ -268,28 +270,28 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def value_here(value: object, choices: Collection[str], more: Names = ()) -> str:
-    """Return what is said of a value by another library's name, "" if none of the choices is meant.
+    """Return a hint for a value of another library, or "" if none of the choices matches.
 
-    It begins with "; " and ends a message. `more` are values here that it may mean, and what each
-    is for.
+    The hint begins with "; " and ends a message. `more` contains further candidates and their
+    purposes.
     """
     known = (*VALUES.get(value.lower(), ()), *more) if isinstance(value, str) else ()
     meant = [(ours, use) for ours, use in known if ours in choices]
     if isinstance(value, str) and not meant and value.lower() in choices:
         meant = [(value.lower(), "")]
     meanings = [f"{ours!r}" + f" for {use}" * bool(use and len(meant) > 1) for ours, use in meant]
-    return f"; here it is {' or '.join(meanings)}" if meanings else ""
+    return f"; did you mean {' or '.join(meanings)}?" if meanings else ""
 
 
 def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
-    """Return what is said here for an option that none of the takers has; "" where that is unknown.
+    """Return a hint for an option of another library, or "" if it is unknown.
 
     Parameters
     ----------
     name : str
-        The option as it was given.
+        Name of the option.
     takers : mapping
-        For each function that it may be meant for, the options of that.
+        Option names of each function to which the option may belong.
     """
     meant = [ours for ours, peers in PEERS.items() if ours != name and name in peers.names()]
     stump = next((option for option in (name, *meant) if option in OF_STUMPS), "")
@@ -306,7 +308,7 @@ def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
     if not functions_by_hint:
         return ELSEWHERE.get(name, "")
     if len(functions_by_hint) == 1:
-        return f"here {next(iter(functions_by_hint))}"
-    return "here " + ", or ".join(
-        f"{hint} (of {' and '.join(f)})" for hint, f in functions_by_hint.items()
+        return f"use {next(iter(functions_by_hint))}"
+    return "use " + ", or ".join(
+        f"{hint} (in {' and '.join(f)})" for hint, f in functions_by_hint.items()
     )

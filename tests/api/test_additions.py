@@ -246,7 +246,7 @@ assert pb.cross_validate(fit, X, target, cv=3, rng=0).task == "regression"
 try:
     pb.losses.check_loss("logcosh")
 except ValueError as error:
-    assert str(error).endswith("here it is 'log_cosh'")
+    assert str(error).endswith("did you mean 'log_cosh'?")
 """
     use(tmp_path, code)
 

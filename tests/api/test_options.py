@@ -57,12 +57,12 @@ def answer(builder, **given):
 
 
 def here(name, note=""):
-    return f"here `{name}`" + f", {note}" * bool(note)
+    return f"use `{name}`" + f", {note}" * bool(note)
 
 
 # Names of peers
 
-ROWS = "a share of the rows or a number of them"
+ROWS = "a fraction or a number of rows"
 ANSWERS = {
     "fit_adaboost": {
         "max_iter": here("n_estimators"),
@@ -71,31 +71,31 @@ ANSWERS = {
         "seed": here("rng"),
         "n_jobs": here("n_threads"),
         "eta": here("learning_rate"),
-        "early_stopping_rounds": here("n_iter_no_change", "with `validation`"),
-        "eval_set": here("validation", "rows (X, y) or a share of those given"),
-        "validation_fraction": here("validation", "rows (X, y) or a share of those given"),
-        "class_weight": here("sample_weight", "a number for each row"),
-        "verbose": here("progress", "a bar, or none"),
+        "early_stopping_rounds": here("n_iter_no_change", "requires `validation`"),
+        "eval_set": here("validation", "a pair (X, y) or a fraction of the rows"),
+        "validation_fraction": here("validation", "a pair (X, y) or a fraction of the rows"),
+        "class_weight": here("sample_weight", "one weight per row"),
+        "verbose": here("progress", "shows a progress bar"),
         "estimator": here("weak_learner", "one of pb.weak, such as from_estimator"),
         "min_samples_leaf": (
-            "here `min_samples_leaf` of `weak_learner`, as in "
+            "use `min_samples_leaf` of `weak_learner`, as in "
             "weak_learner=pb.weak.stump(min_samples_leaf=...)"
         ),
         "max_bin": (
-            "here `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)"
+            "use `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)"
         ),
         "criterion": (
-            "here `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)"
+            "use `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)"
         ),
-        "warm_start": "here pb.continue_fit(model, X, y)",
+        "warm_start": "use pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
         "iterations": here("n_estimators"),
         "num_iterations": here("n_estimators"),
         "min_samples_split": "fit_adaboost has no such option; it has ",
     },
     "fit_boosted_tree": {
-        "num_leaves": here("max_nodes", "one less than leaves"),
-        "max_leaf_nodes": here("max_nodes", "one less than leaves"),
+        "num_leaves": here("max_nodes", "one less than the number of leaves"),
+        "max_leaf_nodes": here("max_nodes", "one less than the number of leaves"),
         "nthread": here("n_threads"),
         "max_dept": "fit_boosted_tree has no such option; did you mean max_depth?",
     },
@@ -104,7 +104,7 @@ ANSWERS = {
         "min_child_samples": here("min_samples_leaf", "a number of rows"),
         "min_child_weight": here("min_samples_leaf", "a number of rows"),
         "num_leaves": here("max_leaf_nodes"),
-        "ccp_alpha": "here pb.prune(tree, ccp_alpha); cross-validation finds ccp_alpha",
+        "ccp_alpha": "use pb.prune(tree, ccp_alpha), or pb.fit_pruned_cart(X, y) to choose ccp_alpha",
         "grow_policy": here("growth"),
         "tree_method": here("search"),
     },
@@ -115,20 +115,18 @@ ANSWERS = {
         "depht": "fit_pruned_cart has no such option; it",
     },
     "fit_topdown_tree": {
-        "min_weight_fraction_leaf": here(
-            "min_weight_fraction", "a share of the weight at the node"
-        ),
-        "min_child_weight": here("min_weight_fraction", "a share of the weight at the node"),
+        "min_weight_fraction_leaf": here("min_weight_fraction", "a fraction of the node's weight"),
+        "min_child_weight": here("min_weight_fraction", "a fraction of the node's weight"),
         "criterion": here("impurity"),
     },
     "fit_random_forest": {
         "num_trees": here("n_estimators"),
         "bagging_fraction": here("max_samples", ROWS),
-        "colsample_bynode": here("max_features", "drawn anew for each split"),
+        "colsample_bynode": here("max_features", "sampled for each split"),
         "max_bin": here("max_bins"),
         "subsample": here("max_samples", ROWS),
         "num_threads": here("n_threads"),
-        "oob_score": "it is model.oob.error, wherever rows are drawn for members",
+        "oob_score": "use the attribute model.oob.error of an ensemble with subsampling",
     },
     "fit_gradient_boosting": {
         "max_iter": here("n_estimators"),
@@ -138,28 +136,28 @@ ANSWERS = {
         "iterations": here("n_estimators"),
         "num_trees": here("n_estimators"),
         "l2_leaf_reg": here("l2_regularization"),
-        "rsm": here("max_features", "drawn anew for each split"),
+        "rsm": here("max_features", "sampled for each split"),
         "border_count": here("max_bins"),
-        "od_wait": here("n_iter_no_change", "with `validation`"),
+        "od_wait": here("n_iter_no_change", "requires `validation`"),
         "thread_count": here("n_threads"),
         "depth": here("max_depth"),
         "cat_features": here(
-            "categorical_features", "besides the columns of a frame that hold text"
+            "categorical_features", "in addition to the text columns of a data frame"
         ),
         "random_seed": here("rng"),
         "loss_function": here("loss"),
         "nan_mode": here("missing"),
-        "auto_class_weights": here("sample_weight", "a number for each row"),
-        "group": "groups of rows are for ranking, which is not implemented",
-        "qid": "groups of rows are for ranking, which is not implemented",
+        "auto_class_weights": here("sample_weight", "one weight per row"),
+        "group": "ranking is not implemented",
+        "qid": "ranking is not implemented",
     },
     "fit_sbpmt": {"num_trees": here("n_estimators"), "eta": here("learning_rate")},
     "fit_probitboost": {"n_estimators": here("max_iter")},
     "fit_samme": {
-        "estimator": here("base_learner", "a builder"),
+        "estimator": here("base_learner", "a fit function"),
         "iterations": here("n_estimators"),
     },
-    "fit_oblique_tree": {"max_leaf_nodes": here("max_nodes", "one less than leaves")},
+    "fit_oblique_tree": {"max_leaf_nodes": here("max_nodes", "one less than the number of leaves")},
     "weak.affine": {
         "random_state": here("seed"),
         "min_data_in_leaf": here("min_samples_leaf", "a number of rows"),
@@ -177,37 +175,39 @@ def test_names_of_peers(builder):
 
 def test_options_that_are_passed_on():
     """They may be meant for either function."""
-    both = "iterations: here `n_estimators`"
+    both = "iterations: use `n_estimators`"
     assert told(pb.fit_bagging, pb.fit_adaboost, X, TWO, iterations=3) == both
     assert told(pb.fit_bagging, partial(pb.fit_adaboost, iterations=3), X, TWO) == both
-    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, iterations=3).endswith("here `n_estimators`")
-    assert told(pb.fit_bagging, pb.fit_random_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
+    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, iterations=3).endswith("use `n_estimators`")
+    assert told(pb.fit_bagging, pb.fit_random_forest, X, TWO, n_jobs=3).endswith("use `n_threads`")
     many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
     for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, n_estimators=1)):
-        assert told(call, iterations=3) == "iterations: here `n_estimators`"
-    assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
+        assert told(call, iterations=3) == "iterations: use `n_estimators`"
+    assert (
+        told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart)
+        == "estimator: use `fit`, a fit function"
+    )
     assert told(
         pb.fit_samme, X, THREE, base_learner=partial(pb.fit_cart, depth=2), n_estimators=2
-    ) == ("depth: here `max_depth`")
+    ) == ("depth: use `max_depth`")
     taken = told(pb.fit_bagging, partial(pb.fit_cart, n_estimators=3), X, TWO)
-    assert taken.startswith(
-        "n_estimators: fit_cart, to which fit_bagging passes it on, has no such op"
-    )
-    typo = "max_dept: fit_cart, to which fit_bagging passes it on, has no such option; did you mean"
+    assert taken.startswith("n_estimators: fit_cart, called by fit_bagging, has no such op")
+    typo = "max_dept: fit_cart, called by fit_bagging, has no such option; did you mean"
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, max_dept=3).startswith(typo)
 
 
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: is an option of fit_adaboost; pass functools.partial(fit_adaboost, "
+        "n_estimators: expected an option of cross_validate, got one of fit_adaboost; pass functools.partial(fit_adaboost, "
         "n_estimators=20)"
     )
 
 
 def test_builders_come_first():
     for call in (pb.fit_bagging, pb.fit_one_vs_rest, pb.cross_validate):
-        assert told(call, X, TWO) == "fit: expected a builder such as fit_cart first"
+        said = "fit: expected a fit function such as fit_cart as the first argument"
+        assert told(call, X, TWO).startswith(said)
     assert "missing 1 required positional" in told(pb.fit_bagging, pb.fit_cart)
 
 
@@ -229,7 +229,9 @@ def test_functions_stay_what_they_are(name):
 
 def test_other_errors_are_those_of_python():
     assert "missing 1 required positional argument: 'X'" in told(pb.fit_cart)
-    assert told(pb.fit_cart, X).startswith("y: expected labels, or their probabilities as y_proba")
+    assert told(pb.fit_cart, X).startswith(
+        "y: expected class labels, or class probabilities as y_proba"
+    )
     assert "takes from 1 to 2 positional arguments but 3 were given" in told(pb.fit_cart, X, TWO, 3)
 
 
@@ -251,7 +253,7 @@ def test_errors_of_functions_within_are_theirs():
     def fit(X, y, sample_weight=None):
         return pb.fit_cart(X, y, n_jobs=2)
 
-    with pytest.raises(TypeError, match="n_jobs: here `n_threads`") as caught:
+    with pytest.raises(TypeError, match="n_jobs: use `n_threads`") as caught:
         pb.fit_bagging(fit, X, TWO, n_estimators=1)
     assert "raised while fitting base learner 0" in caught.value.__notes__[0]
 
@@ -322,7 +324,7 @@ def test_builders_of_more_classes_are_listed():
 @pytest.mark.parametrize("name", OF_TWO)
 def test_what_is_said_of_three_labels_can_be_pasted(name):
     fit = partial(BUILDERS[name], **OF_TWO[name])
-    said = r"^y: expected two label values( with .*)?, got 3: pb\."
+    said = r"^y: expected two classes( with .*)?, got 3: pb\."
     with pytest.raises(ValueError, match=said) as caught:
         fit(X, THREE)
     said = str(caught.value).split(": ", 2)[2]
@@ -336,11 +338,11 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
 
 def test_many_numbers_may_be_a_regression():
     many = np.arange(60)
-    hint = r'for each label; a regression is task="regression", of builders that have this option$'
+    hint = r'per class; for a regression use a fit function with task="regression"$'
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
             pb.fit_real_adaboost(X, y)
-    with pytest.raises(ValueError, match=r"for each label$"):
+    with pytest.raises(ValueError, match=r"per class$"):
         pb.fit_real_adaboost(X, many.astype(str))
 
 

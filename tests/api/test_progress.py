@@ -183,13 +183,17 @@ def test_wrong_options_make_no_bar():
 @pytest.mark.parametrize("wrong", ["yes", 1, None, [True]])
 @pytest.mark.parametrize(("call", "total", "unit", "before"), CALLS.values(), ids=CALLS)
 def test_wrong_progress(call, total, unit, before, wrong):
-    with pytest.raises(TypeError, match="progress: expected True, False or what makes a bar"):
+    with pytest.raises(
+        TypeError, match="progress: expected True, False or a function that creates"
+    ):
         call(progress=wrong)
 
 
 @pytest.mark.parametrize("wrong", [len, dict, lambda **options: None])
 def test_what_makes_no_bar(wrong):
-    with pytest.raises(TypeError, match="progress: expected True, False or what makes a bar"):
+    with pytest.raises(
+        TypeError, match="progress: expected True, False or a function that creates"
+    ):
         pb.fit_adaboost(X, Y, n_estimators=5, progress=wrong)
 
 
@@ -212,6 +216,9 @@ def test_tqdm(capfd):
 
 def test_tqdm_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r'needs tqdm: pip install "pboosting\[progress\]"'):
+    with pytest.raises(
+        ImportError,
+        match=r'tqdm is required but not installed: pip install "pboosting\[progress\]"',
+    ):
         pb.fit_adaboost("no data are read", [], n_estimators=5, progress=True)
     pb.fit_adaboost(X, Y, n_estimators=5)

@@ -226,7 +226,7 @@ def test_bad_input():
         more(X[:, :2], y, max_nodes=1)
     with pytest.raises(ValueError, match="X: expected 3 (columns|features), got 2"):
         more(pb.data.sort_columns(X[:, :2]), y, max_nodes=1)
-    with pytest.raises(ValueError, match="y: expected labels of the model"):
+    with pytest.raises(ValueError, match="y: expected class labels of the model"):
         more(X, y + 5, max_nodes=1)
     with pytest.raises(ValueError, match="growth"):
         more(X, y, n_estimators=1, growth="look_ahead")

@@ -156,7 +156,9 @@ def test_columns_of_a_frame_are_matched():
         frames[0], train.y, n_estimators=40, validation=(frames[1][["c", "a", "b"]], test.y)
     )
     assert (model.record.validation == plain.record.validation).all()
-    with pytest.raises(ValueError, match="validation: X: other columns"):
+    with pytest.raises(
+        ValueError, match="validation: X: expected the features of the training data"
+    ):
         pb.fit_adaboost(
             frames[0],
             train.y,
@@ -208,7 +210,11 @@ def test_cross_validation():
         ({"validation": ([[0.0, 1.0]], [1])}, ValueError, "validation: X: expected 3 columns"),
         ({"validation": ([[0.0, 1.0, np.inf]], [1])}, ValueError, "validation: X: .* finite"),
         ({"validation": (np.ones((0, 3)), [])}, ValueError, "validation: X: .* at least one row"),
-        ({"validation": (np.ones((2, 3)), [1, 2])}, ValueError, "validation: y: expected labels"),
+        (
+            {"validation": (np.ones((2, 3)), [1, 2])},
+            ValueError,
+            "validation: y: expected class labels",
+        ),
         ({"validation": (np.ones((2, 3)), [1])}, ValueError, "validation: y: expected 2 labels"),
         (
             {"validation": (np.ones((2, 3)), [1, 1], [0, 0])},

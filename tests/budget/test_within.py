@@ -413,7 +413,7 @@ def test_wrong_calls():
         match=r"mean_feature_cost: expected at least .*, the mean cost of the smallest model",
     ):
         pb.fit_within_budget(X[:200], TWO[:200], mean_feature_cost=0.5, feature_costs=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match="y: expected at least two label values"):
+    with pytest.raises(ValueError, match="y: expected at least two classes"):
         pb.fit_within_budget(X, np.zeros(len(X), dtype=int), mean_comparisons=5)
     with pytest.raises(ValueError, match="y: expected 900"):
         pb.fit_within_budget(X, TWO[:-1], mean_comparisons=5)

@@ -149,7 +149,7 @@ def test_labels_are_true_as_often_as_is_probable():
         ({"y_proba": np.full((3, 2), 0.5)}, "y_proba: expected 90 rows"),
         ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected None for regression"),
         ({"y_proba": np.eye(2)[np.zeros(N, int)]}, "y_proba: expected"),
-        ({"y": Y["two"], "classes": [0, 1]}, "classes: given without y_proba"),
+        ({"y": Y["two"], "classes": [0, 1]}, "classes: expected None without y_proba"),
     ],
 )
 def test_bad_weights_and_probabilities(options, said):

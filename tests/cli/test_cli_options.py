@@ -159,38 +159,38 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ("--model cart --bootstrap", "--bootstrap belongs to --model random-forest, not cart"),
+        ("--model cart --bootstrap", "--bootstrap requires --model random-forest, got cart"),
         (
             "--weak-learner separator --min-samples-leaf 3",
-            "--min-samples-leaf belongs to --weak-learner stump or affine",
+            "--min-samples-leaf requires --weak-learner stump or affine",
         ),
         (
             "--model budget",
-            "--model budget needs --mean-comparisons, --max-comparisons or --max-bytes",
+            "--model budget requires --mean-comparisons, --max-comparisons or --max-bytes",
         ),
-        ("--mean-comparisons 3", "--mean-comparisons belongs to --model budget, not adaboost"),
+        ("--mean-comparisons 3", "--mean-comparisons requires --model budget, got adaboost"),
         (
             "--model budget --mean-comparisons 3 --one-vs-rest",
-            "--one-vs-rest does not go with --model",
+            "--one-vs-rest cannot be used with --model",
         ),
-        ("--model cart --max-pairs 3", "--max-pairs belongs to --weak-learner linear, not stump"),
-        ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
+        ("--model cart --max-pairs 3", "--max-pairs requires --weak-learner linear, got stump"),
+        ("--observation flip --flip-rate 0.1 --max-draws 3", "requires --observation sampled"),
         (
             "--model boosted-tree --growth best_first",
-            "belongs to --model cart or samme, not boosted-tree",
+            "requires --model cart or samme, got boosted-tree",
         ),
         ("--model sbpmt --learning-rate x", "--learning-rate: expected a number"),
         (
             "--model boosted-tree --n-threads -2",
-            "--n-threads: expected an integer of at least 1, got '-2'",
+            "--n-threads: expected an integer >= 1, got '-2'",
         ),
         (
             "--model random-forest --max-samples 0",
-            "--max-samples: expected an integer of at least 1, got '0'",
+            "--max-samples: expected an integer >= 1, got '0'",
         ),
         (
             "--model random-forest --max-samples 1.5",
-            "--max-samples: expected a number above 0, at most 1, got '1.5'",
+            "--max-samples: expected a number in (0, 1], got '1.5'",
         ),
     ],
 )
@@ -227,27 +227,27 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     [
         (
             "--num-iterations 9 --model random-forest",
-            "--num-iterations: here --n-estimators with --model random-forest",
+            "--num-iterations: use --n-estimators with --model random-forest",
         ),
-        ("--num_iterations=9", "--num-iterations: here --n-estimators with --model adaboost"),
-        ("--colsample_bynode 3", "here --max-features, drawn anew for each split with --model"),
-        ("--min-data-in-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
-        ("--random-state 3", "--random-state: here --seed"),
-        ("--n-jobs 3", "--n-jobs: here --n-threads"),
-        ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),
+        ("--num_iterations=9", "--num-iterations: use --n-estimators with --model adaboost"),
+        ("--colsample_bynode 3", "use --max-features, sampled for each split with --model"),
+        ("--min-data-in-leaf 3", "use --min-samples-leaf, a number of rows with --model adaboost"),
+        ("--random-state 3", "--random-state: use --seed"),
+        ("--n-jobs 3", "--n-jobs: use --n-threads"),
+        ("--ccp-alpha 3", "--ccp-alpha: use pb.prune"),
         ("--encodin utf-8", "--encodin: did you mean --encoding?"),
         ("--zzz", "unrecognized arguments: --zzz"),
-        ("--max_depth 3", "--max-depth belongs to --model"),
+        ("--max_depth 3", "--max-depth requires --model"),
         ("--model forest", "got 'forest'; did you mean random-forest?"),
         ("--criterion gin", "got 'gin'; did you mean gini?"),
         (
             "--task regression",
-            "--task regression needs --model cart, random-forest, gradient-boosting or budget "
-            "(default: adaboost)",
+            "--task regression requires --model cart, random-forest, gradient-boosting or budget; "
+            "the default is adaboost",
         ),
         (
             "--task regression --model boosted-tree",
-            "--model cart, random-forest, gradient-boosting or budget (not boosted-tree)",
+            "--model cart, random-forest, gradient-boosting or budget; got boosted-tree",
         ),
     ],
 )
@@ -261,7 +261,7 @@ def test_underscores_are_hyphens_in_options_but_not_in_values(csv_file, pboost_m
     call = ("evaluate", csv_file, "--target=sta_te", "--model", "cart", "--max_depth", "2")
     code, _, err = pboost_main(*call)
     assert code == 1
-    assert_one_line(err, "no column 'sta_te'")
+    assert_one_line(err, "column 'sta_te' does not exist")
 
 
 def test_help_is_told_without_what_stands_around_it():

@@ -113,16 +113,16 @@ def test_a_file_may_be_named_so(csv_file, model_file, pboost_main, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "parts"),
     [
-        ("predict - -", 2, ["stands twice for standard input"]),
-        ("predict m.npz t.csv --sep ab", 2, ["--sep", "expected one sign", "'ab'"]),
+        ("predict - -", 2, ["got two inputs from standard input"]),
+        ("predict m.npz t.csv --sep ab", 2, ["--sep", "expected one character", "'ab'"]),
         ("predict m.npz t.csv --sep 5", 2, ["--sep", "'5'"]),
         ("predict m.npz t.csv --sep .", 2, ["--sep", "'.'"]),
         ("predict m.npz t.csv --sep ü", 2, ["--sep", "'ü'"]),
         ("fit t.csv --target y -o m --encoding utf-99", 2, ["--encoding", "'utf-99'", "latin-1"]),
         ("evaluate t.csv --target y --encoding base64", 2, ["--encoding", "'base64'"]),
-        ("evaluate t.csv --target y", 1, ["t.csv", "codec", "see --encoding"]),
-        ("evaluate s.csv --target y", 1, ["no column 'y'; there are x;y; see --sep"]),
-        ("predict m.npz t.csv --encoding latin-1 -o out.csv --sep ;", 1, ["'x'", "not there"]),
+        ("evaluate t.csv --target y", 1, ["t.csv", "codec", "check --encoding"]),
+        ("evaluate s.csv --target y", 1, ["column 'y' does not exist; columns: x;y; check --sep"]),
+        ("predict m.npz t.csv --encoding latin-1 -o out.csv --sep ;", 1, ["'x'", "does not exist"]),
     ],
 )
 def test_failures(tmp_path, monkeypatch, pboost_main, arguments, code, parts):

@@ -94,8 +94,8 @@ def test_words_that_look_like_numbers_in_new_rows(tmp_path, pboost_main):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b,y\n1,2,0\n2,oops,1\n3,4,1\n", "column 'b' is not numeric: row 2 holds 'oops'"),
-        ("a,b,y\n1,2,0\n2,inf,1\n", "column 'b' has infinite values, the first in row 2"),
+        ("a,b,y\n1,2,0\n2,oops,1\n3,4,1\n", "column 'b' is not numeric: got 'oops' in row 2"),
+        ("a,b,y\n1,2,0\n2,inf,1\n", "column 'b': expected finite numbers, got infinity in row 2"),
     ],
 )
 def test_cells_that_cannot_be_read(tmp_path, pboost_main, text, said):

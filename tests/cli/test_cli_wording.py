@@ -35,17 +35,17 @@ def test_words_of_the_library(message, said):
     ("text", "arguments", "said"),
     [
         # What the command line finds, and what the library does: the same row.
-        ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "row 2 holds 'red'"),
+        ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "got 'red' in row 2"),
         (
             "x,y,w\n1,0,1\n2,1,-1\n",
             ["--sample-weight", "w"],
             "--sample-weight: expected finite numbers >= 0, got -1.0 in row 2",
         ),
-        ("x,y,w\n1,0,1\n2,,1\n", [], "'y' has missing values, the first in row 2"),
+        ("x,y,w\n1,0,1\n2,,1\n", [], "'y': missing value in row 2"),
         (
             "x,y,w\n1,0.5,1\n2,1e200,1\n",
             ["--model", "cart"],
-            "--target: expected finite numbers to 1e+150, got 1e+200 in row 2",
+            "--target: expected finite numbers up to 1e+150, got 1e+200 in row 2",
         ),
         (
             "x,y,w\n1,0,1\n2,1,1\n",
@@ -76,7 +76,7 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
     code, _, err = pboost_main("fit", *given, "-o", out)
     if expected == ASKS:
         assert code == 1
-        assert_one_line(err, "'y' holds more than 20 different whole numbers", "--task regression")
+        assert_one_line(err, "'y': got more than 20 distinct integers", "--task regression")
         for task in (CLASSES, REGRESSION):
             assert pboost_main("fit", *given, "--task", task, "-o", out)[0] == 0
             assert task_of(pb.load(out)) == task
@@ -117,15 +117,15 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
     for model in ("adaboost", "samme", "sbpmt"):
         code, _, err = pboost_main("evaluate", *given, "--model", model)
         assert code == 1
-        assert_one_line(err, "66 different numbers that are not all whole")
+        assert_one_line(err, "66 distinct numbers with fractions")
         assert_one_line(
-            err, "--task regression with --model cart, random-forest, gradient-boosting or budget"
+            err, "--task regression and --model cart, random-forest, gradient-boosting or budget"
         )
 
 
 def test_help_says_the_rule(pboost_main):
     _, out, _ = pboost_main("fit", "--help")
-    assert "at most 20 different whole numbers are classes" in " ".join(out.split())
+    assert "at most 20 distinct integers are classes" in " ".join(out.split())
 
 
 def test_warnings_of_the_library(tmp_path, pboost_main):

@@ -72,19 +72,25 @@ DAYS = pd.date_range("2020", periods=N)
 COLUMNS = {
     "infinity": (np.where(np.arange(N) == 37, np.inf, 0.0), "got inf in column 'v', row 37"),
     "minus infinity": (late(-np.inf), "got -inf in column 'v', row 37"),
-    "too large": (late(10**400), "column 'v', row 37 holds a number beyond the range of float64"),
-    "no float": (late(2**53 + 1, 1), "column 'v', row 37 holds 9007199254740993, an integer"),
-    "dates": (DAYS, "column 'v' is not numeric: it holds dates"),
-    "periods": (DAYS.to_period("D"), "column 'v' is not numeric: it holds dates"),
-    "durations": (DAYS - DAYS[0], "column 'v' is not numeric: it holds times or intervals"),
-    "a date": (late(datetime.date(2020, 1, 2)), "column 'v' is not numeric: row 37 holds datetime"),
-    "a list": ([[1, 2]] * N, "column 'v' is not numeric: row 0 holds [1, 2]"),
-    "a dict": (late({"a": 1}), "column 'v' is not numeric: row 37 holds {'a': 1}"),
-    "bytes": (late(b"a"), "column 'v' is not numeric: row 37 holds b'a'"),
-    "complex": (late(1j), "column 'v' is not numeric: row 37 holds 1j"),
-    "complex numbers": (A[:, 1] + 0j, "column 'v' is not numeric: it holds values that are no num"),
-    "text beside numbers": (late("a"), "column 'v' holds text beside other values"),
-    "names of rows": ([f"row {i}" for i in range(N)], "column 'v' holds text of which 60 of 60"),
+    "too large": (
+        late(10**400),
+        "column 'v': expected numbers in the range of float64, got a larger one in row 37",
+    ),
+    "no float": (late(2**53 + 1, 1), "column 'v': expected numbers that float64 can represent"),
+    "dates": (DAYS, "column 'v' is not numeric: got dates"),
+    "periods": (DAYS.to_period("D"), "column 'v' is not numeric: got dates"),
+    "durations": (DAYS - DAYS[0], "column 'v' is not numeric: got times or intervals"),
+    "a date": (late(datetime.date(2020, 1, 2)), "column 'v' is not numeric: got datetime"),
+    "a list": ([[1, 2]] * N, "column 'v' is not numeric: got [1, 2] in row 0"),
+    "a dict": (late({"a": 1}), "column 'v' is not numeric: got {'a': 1} in row 37"),
+    "bytes": (late(b"a"), "column 'v' is not numeric: got b'a' in row 37"),
+    "complex": (late(1j), "column 'v' is not numeric: got 1j in row 37"),
+    "complex numbers": (A[:, 1] + 0j, "column 'v' is not numeric: got non-numeric values"),
+    "text beside numbers": (late("a"), "column 'v': expected text only, got others"),
+    "names of rows": (
+        [f"row {i}" for i in range(N)],
+        "column 'v': expected categories, got text with a unique value",
+    ),
 }
 
 
@@ -100,12 +106,15 @@ def test_columns_that_are_refused(fit, kind):
 
 
 OTHERS = {
-    "scipy sparse": (sparse.csr_array(A), "sparse matrices are not supported; pass X.toarray()"),
+    "scipy sparse": (sparse.csr_array(A), "sparse matrices are not supported, pass X.toarray()"),
     "no columns": (A[:, :0], "column"),
     "complex": (A + 0j, "X: expected numbers, got dtype complex128"),
     "dates": (np.full((N, 2), DAYS[0].to_datetime64()), "X: expected numbers, got dtype datetime"),
-    "text": (np.full((N, 2), "a"), "X: expected numbers, got text; name columns of categories"),
-    "twice": (pd.DataFrame(A, columns=["u", "v", "u"]), "X: two columns are named 'u'"),
+    "text": (np.full((N, 2), "a"), "X: expected numbers, got text; pass categorical columns"),
+    "twice": (
+        pd.DataFrame(A, columns=["u", "v", "u"]),
+        "X: expected distinct column names, got 'u' twice",
+    ),
     "a column": (pd.Series(A[:, 0]), "X: "),
 }
 
@@ -128,7 +137,9 @@ def test_no_rows(fit, X):
 @builders
 def test_frames_that_are_not_read_yet(fit):
     polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match=r"X: expected rows, got a LazyFrame; pass X\.collect\(\)"):
+    with pytest.raises(
+        TypeError, match=r"X: expected rows in memory, got a LazyFrame; pass X\.collect\(\)"
+    ):
         fit(frame(of=polars.DataFrame).lazy(), truth(fit))
 
 
@@ -167,10 +178,10 @@ def changed(value):
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (changed(-0.1), "y_proba: expected probabilities, got -0.1 in row 4, column 1"),
+        (changed(-0.1), "y_proba: expected probabilities in .0, 1., got -0.1 in row 4, column 1"),
         (
             changed(np.nan),
-            "y_proba: expected probabilities, got a missing value in row 4, column 1",
+            "y_proba: expected probabilities in .0, 1., got a missing value in row 4, column 1",
         ),
         (changed(2e-6 + SHARE[4, 1]), "y_proba: expected probabilities that sum to 1 in each row"),
     ],
@@ -189,13 +200,15 @@ def test_probabilities_of_labels(fit, share, message):
 def test_new_rows_of_other_kinds(fit):
     words = np.resize(["x", "y", "z"], N)
     model = fit(frame(v=words), truth(fit))
-    with pytest.raises(ValueError, match="column 'v' holds numbers, in training its categories"):
+    with pytest.raises(ValueError, match="column 'v': expected text as in training, got numbers"):
         pb.predict(model, frame())
     other = fit(frame(), truth(fit))
-    with pytest.raises(ValueError, match="column 'v' holds categories, text, in training it held"):
+    with pytest.raises(ValueError, match="column 'v': expected numbers as in training, got cat"):
         pb.predict(other, frame(v=words))
     for known in (model, other):
-        with pytest.raises(ValueError, match="X: other columns than in training; missing: v"):
+        with pytest.raises(
+            ValueError, match="X: expected the features of the training data; missing: v"
+        ):
             pb.predict(known, frame().drop(columns="v"))
         with pytest.raises(ValueError, match=r"X: .*got inf in column 'u', row 5"):
             pb.predict(

@@ -56,7 +56,7 @@ DRAWING = {
     [
         (np.where(TWO, np.nan, 1.0), "y: missing label in row"),
         (np.full(60, np.nan), "y: missing label in row"),
-        (np.full(60, "ash"), "y: expected .*two label values, got only"),
+        (np.full(60, "ash"), "y: expected .*two classes, got only"),
         (TWO[:59], "y: expected 60 labels"),
         (np.column_stack([TWO, TWO]), "y: "),
     ],
@@ -71,7 +71,7 @@ def test_bad_labels(fit, y, message):
 
 @pytest.mark.parametrize("kind", TWO_CLASS)
 def test_three_classes_for_a_builder_of_two(kind):
-    with pytest.raises(ValueError, match=r"^y: expected two label values( with .*)?, got 3"):
+    with pytest.raises(ValueError, match=r"^y: expected two classes( with .*)?, got 3"):
         TWO_CLASS[kind](X, Y)
 
 

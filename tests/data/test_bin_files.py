@@ -149,19 +149,19 @@ def test_batches_that_cannot_be_read(tmp_path):
     X, y, w = table("numbers", 6)
     for source, error, match in [
         (iter([(X, y)]), TypeError, "that can be read twice, got a list_iterator"),
-        (X, TypeError, "pb.data.bin_columns takes a table in memory"),
-        (5, TypeError, "expected paths, a data set of pyarrow, or an iterable of batches"),
+        (X, TypeError, "for a table in memory use pb.data.bin_columns"),
+        (5, TypeError, "expected paths, a pyarrow dataset, or an iterable of batches"),
         ([], ValueError, "expected at least one batch, got none"),
         ([X], TypeError, r"batch 0: expected a tuple \(X, y\) or"),
         ([(X[:0], y[:0])], ValueError, "at least one row of positive weight, got none"),
-        ([(X, y, 0 * w)], ValueError, "at least one weight > 0, got the sum 0.0"),
+        ([(X, y, 0 * w)], ValueError, "expected a positive, finite sum, got 0.0"),
         ([(X, y, w - 1)], ValueError, "batch 0: sample_weight: expected finite numbers >= 0"),
-        ([(X, y), (X, y, w)], ValueError, "batch 1: weights: expected them in all batches"),
+        ([(X, y), (X, y, w)], ValueError, "batch 1: weights: expected weights in all batches"),
         ([(X, y), (X[:, 1:], y)], ValueError, "batch 1: X: expected 5 columns, got 4"),
         ([(X, y), (X, y[1:])], ValueError, "batch 1: y: expected 6 labels"),
-        ([(X, y), (X, w)], TypeError, "batch 1: y: expected labels of one kind"),
+        ([(X, y), (X, w)], TypeError, "batch 1: y: expected class labels of one type"),
         ([(X, w * np.nan)], ValueError, "batch 0: y: missing label in row 0"),
-        ([(X, np.ones(6))], ValueError, "expected at least two label values"),
+        ([(X, np.ones(6))], ValueError, "expected at least two classes"),
         ([(np.inf * X, y)], ValueError, "batch 0: X: expected finite numbers, got -?inf"),
     ]:
         with np.errstate(all="ignore"), pytest.raises(error, match=match):
@@ -191,7 +191,7 @@ def test_batches_that_change(change, tmp_path):
 
     if change == "labels":
         y[:] = np.where(np.arange(len(y)) < 100, "yes", "no")
-    with pytest.raises(ValueError, match="had other rows when they were read again"):
+    with pytest.raises(ValueError, match="expected the same rows in each reading"):
         pb.data.bin_files(read, tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -215,21 +215,21 @@ def change_header(folder, **new):
 
 def test_folders_that_are_not_complete(folder):
     X, y, _ = table("numbers")
-    with pytest.raises(FileExistsError, match="holds columns already"):
+    with pytest.raises(FileExistsError, match=r"contains header\.json"):
         pb.data.bin_files([(X, y)], folder)
     os.rename(folder / "header.json", folder / "header.json.part")
-    with pytest.raises(pb.data.FolderError, match="only half written: bin_files has not ended"):
+    with pytest.raises(pb.data.FolderError, match="incomplete: bin_files was interrupted"):
         pb.data.open_columns(folder)
     columns, _, weight = pb.data.bin_files([(X, y)], folder)  # takes its place
     assert weight is None
     assert columns.n_rows == 900
     assert not (folder / "weights.npy").exists()
-    with pytest.raises(FileNotFoundError, match="no folder"):
+    with pytest.raises(FileNotFoundError, match="expected an existing folder"):
         pb.data.open_columns(folder / "other")
-    with pytest.raises(pb.data.FolderError, match=r"there is no header\.json"):
+    with pytest.raises(pb.data.FolderError, match=r"header\.json is missing"):
         pb.data.open_columns(folder.parent)
     (folder.parent / "data.csv").write_text("")
-    with pytest.raises(FileExistsError, match=r"holds 'columns'"):
+    with pytest.raises(FileExistsError, match=r"contains 'columns'"):
         pb.data.bin_files([(X, y)], folder.parent)
 
 
@@ -240,7 +240,7 @@ def test_folders_of_other_versions(folder):
     ):
         pb.data.open_columns(folder)
     change_header(folder, format="other")
-    with pytest.raises(pb.data.FolderError, match="is not one of columns"):
+    with pytest.raises(pb.data.FolderError, match="expected format 'pboost-columns'"):
         pb.data.open_columns(folder)
 
 
@@ -283,7 +283,9 @@ def test_a_layout_of_codes_that_has_changed(at, folder):
     path = folder / "codes.npy"
     full_content = path.read_bytes()
     path.write_bytes(full_content[:at] + b"0" + full_content[at + 1 :])
-    with pytest.raises(pb.data.FolderError, match=r"codes\.npy is not the array that header\.json"):
+    with pytest.raises(
+        pb.data.FolderError, match=r"codes\.npy differs from its entry in header\.json"
+    ):
         pb.data.open_columns(folder)
 
 
@@ -348,7 +350,7 @@ def test_files_and_record_batches(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("is_data_set", [False, True])
 @pytest.mark.parametrize(
-    ("lacking", "problem"), [(0, "has in addition the column 'x1'"), (1, "has no column 'x1'")]
+    ("lacking", "problem"), [(0, "has the additional column 'x1'"), (1, "has no column 'x1'")]
 )
 def test_a_feature_that_a_file_lacks_is_refused(lacking, problem, is_data_set, kind, tmp_path):
     actual, *_ = arrow_table(30)
@@ -387,19 +389,24 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     folder = tmp_path / "columns"
     for source, options, error, match in [
         ([actual], {}, TypeError, r"batch 0: expected a tuple .* pass target="),
-        (actual, {"target": "y"}, ValueError, "target: expected the name of a column, got 'y'; ba"),
-        (actual, {"target": 0}, TypeError, "target: expected the name of a column"),
-        (actual, {"target": "label", "weight": "w"}, ValueError, "weight: expected the name of a"),
+        (actual, {"target": "y"}, ValueError, "target: expected a column name, got 'y'; ba"),
+        (actual, {"target": 0}, TypeError, "target: expected a column name"),
+        (actual, {"target": "label", "weight": "w"}, ValueError, "weight: expected a column name"),
         ([actual, actual.drop(["x1"])], {"target": "label"}, ValueError, "batch 1: .*missing: x1"),
         ([actual, text], {"target": "label"}, ValueError, "batch 1: X: .* unknown: name"),
         (actual.to_reader(), {"target": "label"}, TypeError, "that can be read twice"),
-        (tmp_path / "none.parquet", {"target": "label"}, FileNotFoundError, "no file or folder"),
+        (
+            tmp_path / "none.parquet",
+            {"target": "label"},
+            FileNotFoundError,
+            "expected an existing file or folder",
+        ),
         ([tmp_path, actual], {"target": "label"}, TypeError, "got both in one list"),
     ]:
         with pytest.raises(error, match=match):
             pb.data.bin_files(source, folder, **options)
     (tmp_path / "rows.txt").write_text("1")
-    with pytest.raises(ValueError, match=r"expected files ending in \.parquet, \.pq"):
+    with pytest.raises(ValueError, match=r"expected files with extension \.parquet, \.pq"):
         pb.data.bin_files(tmp_path / "rows.txt", folder, target="label")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pip install "pboosting\[parquet\]"'):

@@ -76,7 +76,7 @@ def test_batches_are_not_encoded_again(is_weighed, edges, seconds, tmp_path, cod
         with pytest.raises(KeyboardInterrupt):
             pb.data.bin_files(reader(rows, calls, (last, k)), folder, bin_edges=edges)
         assert coded == sizes[:k]
-        with pytest.raises(pb.data.FolderError, match="only half written"):
+        with pytest.raises(pb.data.FolderError, match="incomplete: bin_files was"):
             pb.data.open_columns(folder)
         calls.clear()
         pb.data.bin_files(reader(rows, calls), folder, bin_edges=edges)

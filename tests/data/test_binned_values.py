@@ -99,7 +99,7 @@ def test_what_is_made_elsewhere_is_checked():
     assert BinnedValues(**options).values(1).tolist() == X[:, 1].tolist()
     for name, wrong, message in (
         ("rows", options["rows"][1:], "rows: expected shape"),
-        ("rows", options["rows"] + np.int32(1), "expected rows of the source"),
+        ("rows", options["rows"] + np.int32(1), "expected indices of rows of the source"),
         ("source", X[:, :3], "source: expected 4 columns"),
         ("source", X.astype(int), "source: expected a matrix of float64 or float32"),
         ("source", HOLED, "expected"),

@@ -94,7 +94,7 @@ def both_kinds(X):
 def test_selections_of_no_row(kind, row):
     columns, more = both_kinds(np.arange(10.0).reshape(5, 2))[kind]
     for dtype in (np.int32, np.int64) if row < 2**31 else (np.int64,):
-        with pytest.raises(IndexError, match=rf"rows: expected numbers in 0\.\.4, got {row}"):
+        with pytest.raises(IndexError, match=rf"rows: expected indices in 0\.\.4, got {row}"):
             columns.select(np.array([0, row], dtype=dtype), *more)
 
 
@@ -107,7 +107,7 @@ def test_selections_by_numbers_of_any_type(kind):
         np.testing.assert_array_equal(actual.codes, expected.codes)
     assert columns.select([], *more).n_rows == 0
     for wrong in (np.arange(9) > 4, np.zeros((2, 1), dtype=np.int32), [0.0]):
-        with pytest.raises(TypeError, match="rows: expected whole numbers"):
+        with pytest.raises(TypeError, match="rows: expected integers"):
             columns.select(wrong, *more)
 
 

@@ -124,7 +124,7 @@ def test_missing_values_are_named(missing):
         ([3], "from 0 to 2"),
         ([-1], "from 0 to 2"),
         ([0, 0], "column 0 twice"),
-        (["colour"], "X has no names"),
+        (["colour"], "X has no column names"),
         ([0.0], "integer"),
         ([True], "integer"),
     ],
@@ -176,7 +176,7 @@ def test_frames():
     np.testing.assert_array_equal(encoding.transform(array), encoding.transform(frame))
     with pytest.raises(ValueError, match="missing: sky"):
         encoding.transform(frame.drop(columns="sky"))
-    with pytest.raises(ValueError, match=r"got 'tint'; the columns are wind, sky"):
+    with pytest.raises(ValueError, match=r"got 'tint'; X has wind, sky"):
         pb.data.one_hot(frame, ["tint"])
     with pytest.raises(ValueError, match=r"column 'sky', row 1"):
         pb.data.one_hot(frame.assign(sky=["clear", None, "rain"]))

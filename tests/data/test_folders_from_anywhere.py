@@ -68,7 +68,7 @@ HEADS = {
     "1e13 rows of none": (head(b"'<f8'", b"(10000000000000, 0, 10000000000000)"), "bad array head"),
     "brackets": (head(b"[" * 2000, b"(1,)"), "bad array header"),
     "more brackets": (head(b"[" * 60000, b"(1,)"), "bad array header"),
-    "objects": (head(b"'|O'", b"(1,)", b"\x80\x04N."), "expected plain values"),
+    "objects": (head(b"'|O'", b"(1,)", b"\x80\x04N."), "expected numbers or strings"),
     "version 3": (b"\x93NUMPY\x03\x00" + bytes(200), r"expected \.npy version 1\.0"),
 }
 
@@ -87,7 +87,7 @@ TEXTS = {"brackets": "[" * 100_000, "tables": '{"":' * 100_000, "lists": "[" + "
 def test_headers_that_say_too_much(monkeypatch, folder, kind):
     monkeypatch.setattr("pboost.values.json_texts.FREE_BYTES", 0)
     (folder / HEADER).write_text(TEXTS[kind])
-    refused(folder, "damaged header.json: (is nested|says more than 8 times)")
+    refused(folder, "damaged header.json: (expected at most 32|needs more memory)")
 
 
 def test_counts_that_are_absurd(folder):
@@ -102,7 +102,7 @@ def test_values_that_no_reader_writes(folder, check, column, value):
     row = np.flatnonzero(np.isfinite(values[column]))[7]
     values[column, row] = value
     forged(folder, {"values": values})
-    message = f"values: expected finite numbers, or missing values, in column {column}"
+    message = f"values: expected finite numbers or missing values in column {column}"
     refused(folder, message, check)
     if column == 0:  # infinite where a value is missing
         codes[column, row] = codes[column].max()
@@ -168,9 +168,9 @@ def test_text_of_rows_is_what_an_array_is(folder):
         pb.inspection.margins(model, HOLED, of_text).tolist()
         == pb.inspection.margins(model, HOLED, TEXT).tolist()
     )
-    with pytest.raises(ValueError, match="expected at least two label values, got only 'no'"):
+    with pytest.raises(ValueError, match="expected at least two classes, got only 'no'"):
         pb.fit_adaboost(HOLED[: len(y[y == "no"])], y[y == "no"])
-    with pytest.raises(ValueError, match="a copy"):
+    with pytest.raises(ValueError, match="copy: expected True or None"):
         np.asarray(y, copy=False)
 
 

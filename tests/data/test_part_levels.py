@@ -102,16 +102,16 @@ def single(n):
 @pytest.mark.parametrize(
     ("parts", "error", "match"),
     [
-        ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
+        ([single(6), single(9)[6:]], ValueError, "got text with a unique value in 9 of 9"),
         (
             [{"a": ["x", "x"]}, {"a": [1.0, 2.0]}],
             TypeError,
-            "column 'a' holds text in partition 0, numbers without levels in partition 1",
+            "got text in partition 0 and numbers without categories in partition 1",
         ),
         (
             [{"a": [None, None]}, {"a": pd.Categorical([1, 2])}, {"a": ["x", "x"]}],
             TypeError,
-            "holds numbers in partition 1, text in partition 2",
+            "got numbers in partition 1 and text in partition 2",
         ),
         (
             [
@@ -119,14 +119,18 @@ def single(n):
                 {"a": pd.Categorical(["x", "y"], ["x", "y"], ordered=True)},
             ],
             TypeError,
-            "categories of another order in partition 1 than in partition 0",
+            "got another order in partition 1 than in partition 0",
         ),
         (
             [{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)}, {"a": ["x", "x"]}],
             TypeError,
-            "categories of another order in partition 1",
+            "got another order in partition 1",
         ),
-        ([{"a": ["x", 1]}, {"a": ["x", "x"]}], TypeError, "partition 0: X: column 'a' holds text"),
+        (
+            [{"a": ["x", 1]}, {"a": ["x", "x"]}],
+            TypeError,
+            "partition 0: X: column 'a': expected text",
+        ),
     ],
     ids=["identifiers", "numbers", "kinds", "order", "no order", "mixed"],
 )
@@ -186,14 +190,18 @@ def test_text_that_comes_late(tmp_path):
 @pytest.mark.parametrize(
     ("frames", "error", "match"),
     [
-        ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
-        ([{"a": ["x", "x"]}, {"a": [1.0, 2.0]}], TypeError, "text in batch 0, numbers .* batch 1"),
+        ([single(6), single(9)[6:]], ValueError, "got text with a unique value in 9 of 9"),
+        (
+            [{"a": ["x", "x"]}, {"a": [1.0, 2.0]}],
+            TypeError,
+            "text in batch 0 and numbers .* batch 1",
+        ),
         (
             [{"a": ["x", "x"]}, {"b": ["x", "x"]}],
             ValueError,
             "batch 1: .*missing: a; unknown: b",
         ),
-        ([{"a": ["x", "x"]}, [[1.0], [2.0]]], ValueError, "batch 1: X: expected named columns"),
+        ([{"a": ["x", "x"]}, [[1.0], [2.0]]], ValueError, "batch 1: X: expected column names"),
     ],
     ids=["identifiers", "numbers", "names", "no names"],
 )
@@ -215,6 +223,6 @@ def test_levels_that_change(tmp_path):
         level = "x" if len(calls) < 4 else "z"  # 1: are there weights; 2: numbers; 3: levels
         yield pd.DataFrame({"a": ["x", "y", level, level, "y"]}), np.array([0, 1, 0, 1, 1])
 
-    with pytest.raises(ValueError, match="had other rows when they were read again"):
+    with pytest.raises(ValueError, match="expected the same rows in each reading"):
         pb.data.bin_files(read, tmp_path)
     assert len(calls) == 4

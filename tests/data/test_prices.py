@@ -78,7 +78,7 @@ def test_a_group_is_paid_once():
         (
             {"feature_costs": [1, 2]},
             ValueError,
-            "feature_costs: expected 4 numbers, one for each column, got 2",
+            "feature_costs: expected 4 numbers, one per feature, got 2",
         ),
         (
             {"feature_costs": [1, 2, 3, -1]},
@@ -103,14 +103,14 @@ def test_a_group_is_paid_once():
         (
             {"feature_costs": {"gold": 1}},
             ValueError,
-            "feature_costs: expected names of columns, got 'gold'",
+            "feature_costs: expected column names of X, got 'gold'",
         ),
         (
             {"feature_costs": 3.0},
             TypeError,
-            "feature_costs: expected a number for each column, or a mapping",
+            "feature_costs: expected one number per feature, or a mapping",
         ),
-        ({"feature_costs": "iron"}, TypeError, "feature_costs: expected a number for each column"),
+        ({"feature_costs": "iron"}, TypeError, "feature_costs: expected one number per feature"),
         ({"cost_groups": [[0, 1]]}, ValueError, "cost_groups: expected None without feature_costs"),
         (
             {"comparison_cost": 1.0},
@@ -141,7 +141,7 @@ def test_a_group_is_paid_once():
         (
             {"feature_costs": {"iron": 1}, "cost_groups": {"iron": ["iron"]}},
             ValueError,
-            "other names than",
+            "names other than",
         ),
     ],
 )

@@ -42,8 +42,8 @@ def test_dicts_are_no_rows(rows, kind):
         with pytest.raises(TypeError) as caught:
             call(model, rows)
         assert str(caught.value) == (
-            f"X: expected a matrix or a data frame, got {kind}; a row with names is "
-            "pandas.DataFrame([row]), and columns with names are pandas.DataFrame(columns)"
+            f"X: expected a matrix or a data frame, got {kind}; pass pandas.DataFrame([row]) for "
+            "a row with names, or pandas.DataFrame(columns) for columns with names"
         )
     with pytest.raises(TypeError, match=r"^X: expected a matrix or a data frame, got"):
         pb.fit_cart(rows, [0])

@@ -256,7 +256,7 @@ def test_fitting_goes_on():
         model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], n_estimators=more)
         full_model = fit(X, **soft, n_estimators=fit.keywords["n_estimators"] + more)
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(full_model, X))
-    with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
+    with pytest.raises(ValueError, match="y_proba: expected one column per class of the model"):
         pb.continue_fit(
             pb.fit_adaboost(X, Y, n_estimators=1),
             X,
@@ -275,7 +275,7 @@ def test_a_label_without_mass():
         assert (probabilities[:, 1] == 0).all() if "prob" not in name and name != "sbpmt" else True
         assert (pb.predict(model, X) != "or").all()
     for fit in (*TWO.values(), ANY["one vs rest"], ANY["samme"]):
-        with pytest.raises(ValueError, match="y_proba: expected every label to have positive"):
+        with pytest.raises(ValueError, match="y_proba: expected every class to have positive"):
             fit(X, y_proba=np.column_stack([np.ones(N), np.zeros(N)]))
 
 
@@ -314,22 +314,31 @@ def changed(row, column, value):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "y: expected labels, or their probabilities as y_proba, got neither"),
+        ({}, "y: expected class labels, or class probabilities as y_proba, got neither"),
         ({"y": Y, "y_proba": SHARE[2]}, "y, y_proba: expected one of them, got both"),
-        ({"y": Y, "classes": [0, 1]}, "classes: given without y_proba"),
+        ({"y": Y, "classes": [0, 1]}, "classes: expected None without y_proba"),
         ({"y_proba": changed(4, 1, -0.1)}, r"got -0.1 in row 4, column 1"),
         ({"y_proba": changed(4, 1, np.nan)}, r"got a missing value in row 4, column 1"),
         ({"y_proba": changed(4, 1, np.inf)}, r"got inf in row 4, column 1"),
         ({"y_proba": changed(3, 1, 0.5)}, r"sum to 1 in each row, got 0.5 in row 3"),
         ({"y_proba": SHARE[2][:-1]}, "y_proba: expected 60 rows, one per row of X, got 59"),
-        ({"y_proba": SHARE[2][:, :1]}, r"expected two columns or more.*got shape \(60, 1\)"),
+        ({"y_proba": SHARE[2][:, :1]}, r"expected two or more columns.*got shape \(60, 1\)"),
         ({"y_proba": SHARE[2][..., None]}, r"got shape \(60, 2, 1\)"),
         ({"y_proba": [["a", "b"]] * N}, "y_proba: expected numbers, got dtype <U1"),
-        ({"y_proba": SHARE[2][:, 1] * 1.5 + 0.5}, r"y_proba: expected probabilities, got 1\."),
-        ({"y_proba": SHARE[2], "classes": [0]}, r"classes: expected 2, one per column of y_proba"),
-        ({"y_proba": SHARE[2], "classes": ["a", "a"]}, "classes: expected different ones, got 'a'"),
+        (
+            {"y_proba": SHARE[2][:, 1] * 1.5 + 0.5},
+            r"y_proba: expected probabilities in \[0, 1\], got 1\.",
+        ),
+        ({"y_proba": SHARE[2], "classes": [0]}, r"classes: expected 2 class labels, one per column of y_proba"),
+        (
+            {"y_proba": SHARE[2], "classes": ["a", "a"]},
+            "classes: expected distinct class labels, got 'a'",
+        ),
         ({"y_proba": SHARE[2], "classes": ["a", None]}, "classes: missing label in row 1"),
-        ({"y_proba": SHARE[2], "classes": [1, "a"]}, "classes: expected labels that are all num"),
+        (
+            {"y_proba": SHARE[2], "classes": [1, "a"]},
+            "classes: expected class labels that are all num",
+        ),
     ],
 )
 def test_wrong_soft_labels(options, message):
@@ -349,12 +358,12 @@ def test_what_takes_no_soft_labels():
     with pytest.raises(ValueError, match=r"y_proba: expected y with weak.hypothesis"):
         pb.fit_real_adaboost(X, y_proba=SHARE[2], weak_learner=hypothesis)
     for fit in (pb.fit_cart, pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
-        with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
+        with pytest.raises(ValueError, match="y_proba: expected y for a regression"):
             fit(X, y_proba=SHARE[2], task="regression")
     for options in ({"loss": "poisson"}, {"loss": "squared_error", "task": "regression"}):
-        with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
+        with pytest.raises(ValueError, match="y_proba: expected y for a regression"):
             pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
-    with pytest.raises(TypeError, match="takes y_proba"):
+    with pytest.raises(TypeError, match="an argument y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base_learner=lambda X, y, sample_weight: None)
     with pytest.raises(pb.models.MulticlassError, match=r"two columns.*fit_one_vs_rest"):
         pb.fit_matryoshka(X, y_proba=SHARE[3])

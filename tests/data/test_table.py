@@ -89,10 +89,18 @@ def test_new_rows_are_matched_by_name_and_value():
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [
-        ("age", ["old", "young"] * 2, "'age' holds categories, text, in training it held numbers"),
-        ("colour", [1, 2, 3, 4], "'colour' holds numbers, in training its categories were text"),
-        ("code", ["3", "7", "3", "7"], "'code' holds text, in training its categories were num"),
-        ("known", pd.Categorical([True, False] * 2), "'known' holds categories, booleans, in tr"),
+        (
+            "age",
+            ["old", "young"] * 2,
+            "'age': expected numbers as in training, got categories, text",
+        ),
+        ("colour", [1, 2, 3, 4], "'colour': expected text as in training, got numbers"),
+        ("code", ["3", "7", "3", "7"], "'code': expected numbers as in training, got text"),
+        (
+            "known",
+            pd.Categorical([True, False] * 2),
+            "'known': expected numbers as in training, got categories, bo",
+        ),
     ],
 )
 def test_a_column_that_has_changed_its_kind_is_named(column, values, said):
@@ -118,7 +126,9 @@ def test_the_lightest_levels_share_a_number():
 
 def test_names_of_rows_are_refused():
     frame = pd.DataFrame({"id": [*map(str, range(9)), "8", "8"], "x": range(11)})
-    with pytest.raises(ValueError, match=r"'id' holds text of which 8 of 11 rows"):
+    with pytest.raises(
+        ValueError, match=r"'id': expected categories, got text with a unique value in 8 of 11"
+    ):
         as_features(frame)
     assert as_features(frame, categorical_features=["id"]).table.n_levels[0] == 9
     assert as_features(frame.astype({"id": "category"})).table.n_levels[0] == 9
@@ -178,7 +188,7 @@ def test_members_of_a_file_and_back(table, tmp_path):
     pb.save(model, tmp_path / "model")
     again = pb.load(tmp_path / "model")
     assert again.table == table == pickle.loads(pickle.dumps(again)).table
-    with pytest.raises(ValueError, match="table: expected 3 columns"):
+    with pytest.raises(ValueError, match="table: expected 3 features"):
         replace(model, table=Table.of_numbers(2))
 
 

@@ -225,7 +225,7 @@ def test_columns_of_other_things_are_named(values):
 def test_what_is_wrong_is_named():
     with pytest.raises(TypeError, match="'odd' is not numeric"):
         as_features(pd.DataFrame({"odd": np.array([1j, 2j])}))
-    with pytest.raises(TypeError, match="'odd' holds text beside other values"):
+    with pytest.raises(TypeError, match="'odd': expected text only, got others"):
         as_features(pd.DataFrame({"odd": [1, "a", "a", 1]}))
     with pytest.raises(TypeError, match="'odd'"):
         as_features(pd.DataFrame({"odd": pd.cut([1.0, 2.0, 3.0], 2)}))
@@ -237,9 +237,9 @@ def test_what_is_wrong_is_named():
     for frame in (pd.DataFrame(index=[0, 1]), pl.DataFrame()):
         with pytest.raises(ValueError, match="at least one column"):
             as_features(frame)
-    with pytest.raises(ValueError, match=r"2\*\*53"):
+    with pytest.raises(ValueError, match=r"numbers that float64 can represent"):
         as_features(pl.DataFrame({"x": [None, 2**53 + 1]}))
-    with pytest.raises(ValueError, match=r"row 70001 holds 9007199254740993"):
+    with pytest.raises(ValueError, match=r"9007199254740993 in row 70001"):
         as_features(pd.DataFrame({"x": [0] * 70_001 + [2**53 + 1]}))
     with pytest.raises(ValueError, match=r"infinity in column 'x', row 2"):
         as_features(pd.DataFrame({"x": [0.0, 1.0, np.inf]}), categorical_features=["x"])

@@ -13,7 +13,7 @@ TEXT = ["a", "a\0"] * 10
 EVEN = np.arange(20) % 2 == 0
 NUMBERS = np.arange(20.0)
 ROWS = NUMBERS.reshape(-1, 1)
-REFUSED = r"without a NUL character at the end, which NumPy drops, got 'a\\x00'; strip it"
+REFUSED = r"without a trailing NUL character, which NumPy would drop, got 'a\\x00'; strip it"
 
 
 def of_polars(values, dtype=None):
@@ -61,7 +61,7 @@ MATRICES = {
 @pytest.mark.parametrize("kind", SERIES)
 def test_labels(kind):
     y = SERIES[kind](TEXT)
-    with pytest.raises(ValueError, match=f"y: expected labels {REFUSED}"):
+    with pytest.raises(ValueError, match=f"y: expected class labels {REFUSED}"):
         pb.fit_cart(ROWS, y)
     kept = SERIES[kind](["a\0b", "a"] * 10)
     assert pb.fit_cart(ROWS, kept).classes.tolist() == ["a", "a\0b"]
@@ -73,7 +73,7 @@ def test_categories_of_frames(kind):
     for read in (lambda: pb.fit_cart(X, EVEN), lambda: pb.data.bin_columns(X)):
         with pytest.raises(ValueError, match=f"X: expected text in column 'c' {REFUSED}"):
             read()
-    with pytest.raises(ValueError, match=f"X: expected column 'c' to hold values {REFUSED}"):
+    with pytest.raises(ValueError, match=f"X: expected values of column 'c' {REFUSED}"):
         pb.data.one_hot(X, ["c"])
 
 
@@ -90,11 +90,11 @@ def test_rows_and_labels_for_a_model():
         pb.predict(model, X.assign(c=TEXT))
     with pytest.raises(ValueError, match=f"X: expected text in column 0 {REFUSED}"):
         pb.acquisition.predict_with_acquisition(model, {"c": "a\0", "z": 1.0})
-    with pytest.raises(ValueError, match=f"y_cal: expected labels {REFUSED}"):
+    with pytest.raises(ValueError, match=f"y_cal: expected class labels {REFUSED}"):
         pb.error_bound(model, X, TEXT)
     share = np.column_stack([EVEN, ~EVEN]).astype(float)
     for labels in (TEXT[:2], tuple(TEXT[:2]), np.array(TEXT[:2], dtype=object)):
-        with pytest.raises(ValueError, match=f"classes: expected labels {REFUSED}"):
+        with pytest.raises(ValueError, match=f"classes: expected class labels {REFUSED}"):
             pb.fit_cart(X, y_proba=share, classes=labels)
 
 
@@ -134,7 +134,7 @@ def test_json_that_does_not_fit_its_dtype_is_refused():
 def test_files_and_command_line(tmp_path, pboost_main):
     pytest.importorskip("pyarrow")
     tables = {
-        "y": (pd.DataFrame({"z": NUMBERS, "y": TEXT}), "y: expected labels"),
+        "y": (pd.DataFrame({"z": NUMBERS, "y": TEXT}), "y: expected class labels"),
         "c": (pd.DataFrame({"c": TEXT, "y": EVEN}), "expected text in column 'c'"),
     }
     for name, (table, expected) in tables.items():
@@ -148,7 +148,9 @@ def test_files_and_command_line(tmp_path, pboost_main):
                 "fit", tmp_path / f"{name}.{form}", "--target", "y", "-o", model
             )
             assert code == 1
-            assert f"{expected.replace('y:', '--target:')} without a NUL character" in error
+            assert (
+                f"{expected.replace('y:', '--target:')} without a trailing NUL character" in error
+            )
             assert not model.exists()
 
 
@@ -157,7 +159,7 @@ def test_estimators(kind):
     pytest.importorskip("sklearn")
     from pboost.sklearn import CartClassifier
 
-    with pytest.raises(ValueError, match=f"y: expected labels {REFUSED}"):
+    with pytest.raises(ValueError, match=f"y: expected class labels {REFUSED}"):
         CartClassifier().fit(ROWS, SERIES[kind](TEXT))
     actual = CartClassifier().fit(ROWS, SERIES[kind](["a", "b"] * 10))
     assert actual.classes_.tolist() == ["a", "b"]

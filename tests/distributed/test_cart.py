@@ -237,11 +237,11 @@ def test_what_is_refused(what):
 def test_labels_of_partitions_are_checked():
     X, y, _ = divided(TABLES["numbers"], 2)
     numbers = [1.0 * y[0], np.full(len(y[1]), np.inf)]
-    with pytest.raises(ValueError, match="partition 1: y: expected finite numbers to 1e"):
+    with pytest.raises(ValueError, match="partition 1: y: expected finite numbers up to 1e"):
         fit_parted("fit_cart", X, numbers, task="regression")
     with pytest.raises(ValueError, match=r"partition 1: y: expected \d+ numbers"):
         fit_parted("fit_cart", X, [y[0], y[1][1:]], task="regression")
-    with pytest.raises(ValueError, match="expected at least two label values, got only 0"):
+    with pytest.raises(ValueError, match="expected at least two classes, got only 0"):
         fit_parted("fit_cart", X, [0 * part for part in y])
     with pytest.raises(ValueError, match="y: expected 2 partitions, as in X, got 1"):
         fit_parted("fit_cart", X, y[:1])

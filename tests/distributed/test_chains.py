@@ -208,7 +208,7 @@ def changed(what):
             TypeError,
             "labels of one kind in all",
         ),
-        "one label": ((X, [0 * part for part in y]), {}, ValueError, "at least two label values"),
+        "one label": ((X, [0 * part for part in y]), {}, ValueError, "at least two classes"),
         "weight of some": (
             (X, y),
             {"sample_weight": [*weights[:2], None]},

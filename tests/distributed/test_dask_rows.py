@@ -203,7 +203,7 @@ def changed(what):
             ValueError,
             "all are zero",
         ),
-        "one class": ((columns, labels * 0), {}, ValueError, "expected at least two label values"),
+        "one class": ((columns, labels * 0), {}, ValueError, "expected at least two classes"),
         "NaN": ((columns, labels + np.nan), {}, ValueError, ": y: missing label in row 0"),
         "infinity": ((columns + np.inf, labels), {}, ValueError, ": X: "),
         "no rows": (
@@ -264,7 +264,7 @@ def test_other_columns_in_a_partition_are_refused(client):
         meta=frame._meta,
         enforce_metadata=False,
     )
-    with pytest.raises(TypeError, match="holds numbers without levels in partition 0, text in"):
+    with pytest.raises(TypeError, match="numbers without categories in partition 0 and text in"):
         fit_dask("fit_adaboost", words, labels)
 
 

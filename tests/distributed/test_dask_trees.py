@@ -335,7 +335,7 @@ REFUSED = {
         np.where(np.arange(N) == 130, np.inf, 1.0),
         {"task": "regression"},
         ValueError,
-        "partition 1: y: expected finite numbers to 1e+150, got inf in row 50",
+        "partition 1: y: expected finite numbers up to 1e+150, got inf in row 50",
     ),
     "weights": (
         "fit_cart",

@@ -90,5 +90,5 @@ def test_names_and_categories():
     assert parts[1].n_rows == 0
     with pytest.raises(ValueError, match=r"column names of partition 0 .* in partition 1"):
         bin_parts([first, first.rename(columns={"a": "c"})])
-    with pytest.raises(TypeError, match="'a' holds text in partition 0, numbers without levels"):
+    with pytest.raises(TypeError, match="got text in partition 0 and numbers without categories"):
         bin_parts([first.assign(a=["x", "x"]), first])

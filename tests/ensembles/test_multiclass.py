@@ -136,7 +136,7 @@ def test_frames_are_put_in_order():
     ):
         expected = pb.decision_function(model, X)
         assert (pb.decision_function(model, frame[["r", "p", "q"]]) == expected).all()
-        with pytest.raises(ValueError, match="other columns than in training"):
+        with pytest.raises(ValueError, match="expected the features of the training data"):
             pb.predict(model, frame.rename(columns={"p": "z"}))
 
 

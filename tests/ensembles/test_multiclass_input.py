@@ -92,9 +92,9 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.fit_one_vs_rest(3, X9, Y9),
             TypeError,
-            "fit: expected a builder such.* got 3",
+            "fit: expected a fit function such.* got 3",
         ),
-        (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two label values, got only"),
+        (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two classes, got only"),
         (lambda: STUMPS(X9, Y9[:8]), ValueError, "y: expected 9 labels"),
         (lambda: STUMPS(X9[:0], []), ValueError, "X: expected at least one row"),
         (lambda: STUMPS(X9, [np.nan] * 9), ValueError, "y: missing label in row 0"),
@@ -136,7 +136,7 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.fit_samme(pb.data.bin_columns(X9), Y9, base_learner=STUMPS, n_estimators=1),
             TypeError,
-            "X: BinnedColumns hold no values to predict from",
+            "got BinnedColumns without values",
         ),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0),

@@ -97,7 +97,7 @@ def test_texts_of_many_small_things(monkeypatch, piece):
 def test_texts_that_end_nowhere_are_refused_at_once(text):
     start = time.process_time()
     with pytest.raises(
-        pb.models.ModelFileError, match=r"text: (expected JSON|is nested more than 32)"
+        pb.models.ModelFileError, match=r"text: (expected JSON|expected at most 32 levels)"
     ):
         pb.export.from_json(text)
     assert time.process_time() - start < 1

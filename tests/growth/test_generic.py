@@ -84,11 +84,13 @@ def test_sure_soft_labels_are_labels():
 
 
 def test_wrong_soft_labels():
-    with pytest.raises(TypeError, match="y: expected labels, or their probabilities as y_proba"):
+    with pytest.raises(
+        TypeError, match="y: expected class labels, or class probabilities as y_proba"
+    ):
         GenericGreedy()
-    with pytest.raises(ValueError, match="y_proba: expected two columns, one per label, got 3"):
+    with pytest.raises(ValueError, match="y_proba: expected two columns, one per class, got 3"):
         GenericGreedy(y_proba=np.eye(3))
-    with pytest.raises(ValueError, match="every label to have positive probability"):
+    with pytest.raises(ValueError, match="every class to have positive probability"):
         GenericGreedy(y_proba=[0.0, 0.0])
     with pytest.raises(ValueError, match="y_proba: expected at least one row"):
         GenericGreedy(y_proba=np.empty((0, 2)))
@@ -204,8 +206,8 @@ def test_margin_changes_nothing():
     [
         (np.nan, {}, "finite"),
         (np.array([1, 2, np.inf, 4.0]), {}, "row 2"),
-        (np.ones(3), {}, "4 answers"),
-        (np.ones((4, 1)), {}, "4 answers"),
+        (np.ones(3), {}, "4 numbers"),
+        (np.ones((4, 1)), {}, "4 numbers"),
         (0.0, {}, "not 0"),
         (np.array(["a"] * 4), {}, "real numbers"),
         (2.0, {"max_abs": 1.0}, "at most 1.0"),

@@ -434,7 +434,7 @@ def test_fitting_goes_on():
     leads[3] = 4
     with pytest.raises(NotImplementedError, match="node 4 is entered otherwise"):
         pb.continue_fit(replace(trees, next=leads), HOLED, Y, n_estimators=1)
-    with pytest.raises(ValueError, match="expected labels of the model"):
+    with pytest.raises(ValueError, match="expected class labels of the model"):
         pb.continue_fit(trees, HOLED, Y + 1, n_estimators=1)
     with pytest.raises(
         ValueError, match="observation: expected observations that are not gaussian"
@@ -502,7 +502,7 @@ def test_chains_go_on_without_errors():
     ],
 )
 def test_what_takes_two_labels_says_so(fit, said):
-    with pytest.raises(pb.models.MulticlassError, match=f"expected two label values with .*{said}"):
+    with pytest.raises(pb.models.MulticlassError, match=f"expected two classes with .*{said}"):
         fit(X, Y)
 
 

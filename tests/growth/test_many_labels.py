@@ -90,7 +90,7 @@ def test_probabilities_of_labels(fit):
         fit(X, y_proba=share, classes=list("abc"))
     with pytest.raises(ValueError, match="y_proba"):
         fit(X, y_proba=share * 2)
-    with pytest.raises(ValueError, match="expected labels of the model"):
+    with pytest.raises(ValueError, match="expected class labels of the model"):
         pb.certificate(model, X, np.array(list("abcz"))[Y])
 
 

@@ -276,7 +276,7 @@ CHAIN = partial(inspected.made, "chain")
         ({"X_cal": CAL[:0], "y_cal": []}, ValueError, "X_cal: expected calibration rows, got none"),
         ({"X_cal": CAL[:, :2]}, ValueError, "columns"),
         ({"y_cal": LABELS[2][:9]}, ValueError, "y_cal: expected 160 labels, one per row of X_cal"),
-        ({"y_cal": ["a"] * 160}, ValueError, "y_cal: expected labels of the model"),
+        ({"y_cal": ["a"] * 160}, ValueError, "y_cal: expected class labels of the model"),
         ({"sample_weight": -np.ones(160)}, ValueError, "sample_weight: expected finite numbers"),
         ({"sample_weight": 1.0 * LABELS[2]}, ValueError, "y_cal: .* every class .* none of"),
     ],

@@ -76,7 +76,7 @@ def test_bad_calibration_rows(model, call):
     with pytest.raises(ValueError, match=r"y_cal: expected rows of two classes.*cannot be bounded"):
         call(model, X[yes], Y[yes])
     with pytest.raises(
-        ValueError, match=r"y_cal: expected labels of the model.*'perhaps' in row 0"
+        ValueError, match=r"y_cal: expected class labels of the model.*'perhaps' in row 0"
     ):
         call(model, X[:2], ["perhaps", "no"])
     with pytest.raises(ValueError, match="y_cal: expected 2 labels, one per row of X_cal"):

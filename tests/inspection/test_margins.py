@@ -303,7 +303,9 @@ def test_probabilities_in_a_frame_are_told_by_name():
         lambda other: pb.certificate(model, X, y_proba=other),
         lambda other: FITS["tree"](X, y_proba=share, classes=["no", "yes"], validation=(X, other)),
     ):
-        with pytest.raises(ValueError, match=r"y_proba: expected columns of the model's labels, "):
+        with pytest.raises(
+            ValueError, match=r"y_proba: expected one column per class of the model, "
+        ):
             call(turned.set_axis(["a", "b"], axis=1))
 
 

@@ -121,5 +121,5 @@ def test_forests_and_what_has_no_proof():
     named = pb.fit_gradient_boosting(X, y, n_estimators=3, monotonic_cst={1: 1})
     assert np.array_equal(each.trees.value, named.trees.value)
     assert each.settings["monotonic_cst"] == [0, 1, 0, 0, 0]
-    with pytest.raises(ValueError, match="monotonic_cst: expected different columns"):
+    with pytest.raises(ValueError, match="monotonic_cst: expected distinct columns"):
         pb.fit_gradient_boosting(X, y, monotonic_cst=[(1, 1), (1, -1)])

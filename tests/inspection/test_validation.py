@@ -169,7 +169,7 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
         ({"cv": 0}, ValueError, "cv: .*got 0"),
         ({"cv": 2.0}, TypeError, r"cv: .*got 2\.0"),
         ({"cv": True}, TypeError, "cv: .*got True"),
-        ({"cv": 16}, ValueError, "cv: expected at most 15, .* most frequent label, got 16"),
+        ({"cv": 16}, ValueError, "cv: expected at most 15 folds, .* most frequent class, got 16"),
         ({"rng": "x"}, TypeError, "rng: .*got str"),
         ({"rng": np.random}, TypeError, "rng: .*RandomState, got module"),
         ({"y": ["a"] * 20}, ValueError, "y: .*two"),
@@ -191,7 +191,7 @@ def test_bad_input(change, error, message):
 
 def test_binned_columns_are_refused():
     X, y = problem()
-    with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
+    with pytest.raises(TypeError, match="X: expected values .*, got BinnedColumns without values"):
         pb.cross_validate(STUMPS, pb.data.bin_columns(X), y)
 
 

@@ -152,7 +152,7 @@ def majority(X, y, weight, rng):
                 rng=0,
                 weak_learner=pb.weak.oracle(majority),
             ),
-            r"model\.models\[0\]: its weak classifiers are functions",
+            r"model\.models\[0\]: cannot store weak classifiers that are functions",
         ),
         (
             lambda: pb.fit_one_vs_rest(

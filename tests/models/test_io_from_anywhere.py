@@ -76,7 +76,7 @@ def test_headers_of_many_small_things(monkeypatch, path, piece):
 def test_headers_that_end_nowhere(path):
     for text in ("[" * 100_000, '{"":' * 100_000, '\\"' * 50_000):
         zip_up(path, with_text(members(path, "tree"), text))
-        is_refused(path, "header: (expected JSON|is nested more than 32 deep)")
+        is_refused(path, "header: (expected JSON|expected at most 32 levels of nesting)")
 
 
 BIG = 500_000

@@ -122,7 +122,10 @@ def test_both_are_refused(path):
         ({"inputs": Subsets(5, [2], [[1, 0, 0, 0]])}, "n_columns: expected 4, got 5"),
         ({"inputs": Subsets(4, [4, 0], np.zeros((2, 4)))}, r"column: expected values in \[0, 4\)"),
         ({"inputs": Subsets(4, [-1, 0], np.zeros((2, 4)))}, "column: expected values"),
-        ({"inputs": Subsets(4, [1, 0], [[0, 0, 0, 1 << 63]] * 2)}, "member: expected levels below"),
+        (
+            {"inputs": Subsets(4, [1, 0], [[0, 0, 0, 1 << 63]] * 2)},
+            "member: expected categories below",
+        ),
         ({"threshold": [0.5, 0.5, 0.25]}, "threshold: expected 0.5 in nodes that use category sets"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((2, 3)))}, r"subsets: expected column \(k,\)"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((1, 4)))}, r"subsets: expected column \(k,\)"),
@@ -140,7 +143,7 @@ def test_part_of_the_sets_is_refused(path):
     for gone in ("subset", "subset_column"):
         left = {name: entry for name, entry in columns.items() if name != gone}
         kept = {name: content for name, content in members.items() if name != f"{gone}.npy"}
-        refused(path, forge(kept, columns=left), "expected all of the columns")
+        refused(path, forge(kept, columns=left), "expected all or none of the arrays")
     more = members
     for name, dtype in (("start", "<i4"), ("index", "<i4"), ("coefficient", "<f8")):
         more = forge_column(more, f"projection_{name}", np.array([0, 1], dtype))

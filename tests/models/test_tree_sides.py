@@ -143,7 +143,10 @@ def test_wrong_sides_and_sets_are_refused():
         (changed(tree, subset_column=tree.subset_column + 3), "subset_column: expected values in"),
         (changed(tree, feature=np.where(is_set, 3 + tree.n_sets, tree.feature)), "feature: exp"),
         (changed(tree, threshold=np.where(is_set, 0.25, tree.threshold)), "threshold: expected"),
-        (changed(tree, subset=tree.subset | np.uint64(1 << 63)), "subset: expected category codes below"),
+        (
+            changed(tree, subset=tree.subset | np.uint64(1 << 63)),
+            "subset: expected category codes below",
+        ),
     ):
         with pytest.raises(ValueError, match=expected):
             make()

@@ -282,7 +282,7 @@ def test_certificates_and_margins_of_several_labels(models):
         assert pb.inspection.margin_error(model, X, y, theta) <= pb.inspection.margin_bound(
             model, X, y, theta
         )
-    with pytest.raises(ValueError, match="expected labels of the model"):
+    with pytest.raises(ValueError, match="expected class labels of the model"):
         pb.certificate(model, X, y + 1)
 
 
@@ -352,7 +352,7 @@ def test_answers_by_label(models):
             pb.decision_function(model, X, route, rng=0)
     with pytest.raises(ValueError, match="depends on the class of a row"):
         pb.inspection.reach(model, X)
-    with pytest.raises(ValueError, match="expected labels of the model"):
+    with pytest.raises(ValueError, match="expected class labels of the model"):
         pb.inspection.reach(model, X, y + 1)
 
 

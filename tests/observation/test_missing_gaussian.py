@@ -110,7 +110,9 @@ def test_missing_rows_do_not_share_in_levels_of_error():
 @pytest.mark.parametrize("sigma", [np.array([0.1, np.nan, 0.1]), np.full((80, 3), np.nan)])
 def test_sigma_of_what_has_a_value(sigma):
     X, y, w, _ = problem(0)
-    with pytest.raises(ValueError, match=r"sigma: expected a number where X has one, got nan in"):
+    with pytest.raises(
+        ValueError, match=r"sigma: expected a number for each known value of X, got nan in"
+    ):
         searched(X, y, w, sigma)
 
 
@@ -165,7 +167,9 @@ def test_models_of_tables(kind, size, tmp_path):
     )
     wrong = cells.copy()
     wrong[3, 2] = np.nan
-    with pytest.raises(ValueError, match=r"sigma: expected a number where X has one.*'z', row 3"):
+    with pytest.raises(
+        ValueError, match=r"sigma: expected a number for each known value.*'z', row 3"
+    ):
         pb.decision_function(model, X, route="expected", sigma=wrong)
     with pytest.raises(ValueError, match=r"sigma: expected 0 or NaN .*'colour'"):
         pb.decision_function(model, X, route="expected", sigma=[0.1, 0.2, 0.1])

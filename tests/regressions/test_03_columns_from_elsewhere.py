@@ -128,14 +128,14 @@ SORTED_WRONG = {
     "row-twice": (changed("packed_order", (0, 5), SORTED.order(0)[6]), "each row once"),
     "first-tied": (
         changed("packed_order", (0, 0), SORTED.packed_order[0, 0] | np.int32(-(2**31))),
-        "order of the values|bins that share",
+        "rows sorted by value|bins that cover",
     ),
     "tie-not-marked": (
         {"packed_order": SORTED.packed_order & np.int32(2**31 - 1)},
         "sign bit",
     ),
-    "not-sorted": (swapped("packed_order", 0, 299), "order of the values"),
-    "codes": (changed("codes", (0, 0), SORTED.codes[0, 0] ^ 1), "codes: expected the bins"),
+    "not-sorted": (swapped("packed_order", 0, 299), "rows sorted by value"),
+    "codes": (changed("codes", (0, 0), SORTED.codes[0, 0] ^ 1), "codes: expected the bin of"),
     "no-bins": (changed("n_bins", 0, 0), "n_bins: expected bins"),
     "many-bins": (changed("n_bins", 0, 257), "n_bins: expected bins"),
     "bin-edges": (changed("bin_start", (0, 3), 2**31 - 1), "bin_start"),
@@ -153,7 +153,7 @@ SORTED_WRONG = {
     "source": ({"source": X[:, :2]}, "expected 3 (columns|features)"),
     "source-list": ({"source": X.tolist()}, "source: expected a matrix"),
     "source-nan": (changed("source", (7, 0), np.nan), "finite numbers"),
-    "source-changed": ({"source": X[::-1].copy()}, "order of the values"),
+    "source-changed": ({"source": X[::-1].copy()}, "rows sorted by value"),
     "names": ({"names": ("a", "b")}, "expected 3 names"),
     "name": ({"names": (1, 2, 3)}, "names: expected strings"),
 }
@@ -179,7 +179,7 @@ BINNED_WRONG = {
     "shape": ({"lower": BINNED.lower[:, :9]}, r"upper: expected shape \(3, 9\)"),
     "shapes": ({"lower": np.tile(BINNED.lower, 2)}, r"lower: expected shape \(3, 256\)"),
     "dtype": ({"codes": BINNED.codes.astype(np.int32)}, "array of uint8"),
-    "empty": ({"codes": BINNED.codes[:, :0]}, "one row and column or more"),
+    "empty": ({"codes": BINNED.codes[:, :0]}, "at least one row and one column"),
     "names": ({"names": "abc"}, "names: expected strings"),
 }
 
@@ -200,7 +200,7 @@ def test_pickles_that_were_changed():
 
 
 def test_rows_are_selected_once():
-    with pytest.raises(ValueError, match="each row once at most"):
+    with pytest.raises(ValueError, match="each row at most once"):
         SORTED.select(np.array([3, 3], dtype=np.int32), 256)
     with pytest.raises(IndexError):
         SORTED.select(np.array([300], dtype=np.int32), 256)
@@ -243,7 +243,7 @@ def test_a_source_that_changes_is_no_crash():
                 except ValueError:
                     continue
                 assert pb.predict(model, X).shape == (300,)
-    with pytest.raises(ValueError, match="order of the values"):
+    with pytest.raises(ValueError, match="rows sorted by value"):
         pickle.loads(pickle.dumps(columns))
 
 

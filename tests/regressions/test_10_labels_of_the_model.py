@@ -25,7 +25,7 @@ FITS = {
 }
 UNKNOWN = TWO.copy()
 UNKNOWN[11] = "yew"
-REFUSED = r"^y: expected labels of the model, \['ash', .*'oak'\], got 'yew' in row 11"
+REFUSED = r"^y: expected class labels of the model, \['ash', .*'oak'\], got 'yew' in row 11"
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -34,7 +34,7 @@ def test_permutation_importance(kind):
     with pytest.raises(ValueError, match=REFUSED):
         pb.inspection.permutation_importance(model, X, UNKNOWN, rng=0)
     for numbers in (np.arange(40), TWO == "ash"):
-        with pytest.raises(ValueError, match=r"^y: expected labels of the model.*in row 0"):
+        with pytest.raises(ValueError, match=r"^y: expected class labels of the model.*in row 0"):
             pb.inspection.permutation_importance(model, X, numbers, rng=0)
     assert pb.inspection.permutation_importance(model, X, TWO, rng=0)[0].mean() > 0.1
     # Labels of one class only are no others.
@@ -46,7 +46,9 @@ def test_permutation_importance(kind):
 
 def test_strings_are_no_numbers():
     model = pb.fit_cart(X, X[:, 0] > 0)
-    with pytest.raises(ValueError, match=r"^y: expected labels of the model.*got 'True' in row"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected class labels of the model.*got 'True' in row"
+    ):
         pb.inspection.permutation_importance(model, X, (X[:, 0] > 0).astype(str), rng=0)
     numbers = pb.inspection.permutation_importance(model, X, (X[:, 0] > 0).astype(int), rng=0)
     assert numbers[0].mean() > 0.1
@@ -74,5 +76,5 @@ def test_functions_of_two_classes():
     ):
         with pytest.raises(ValueError, match=REFUSED):
             function(model, X, UNKNOWN)
-    with pytest.raises(ValueError, match=r"^validation: y: expected labels of the model"):
+    with pytest.raises(ValueError, match=r"^validation: y: expected class labels of the model"):
         pb.fit_boosted_tree(X, TWO, max_nodes=2, validation=(X, UNKNOWN))

@@ -118,10 +118,14 @@ def test_a_class_of_one_row():
     with pytest.warns(UserWarning, match=r"^y: class 'rare' has 1 row, fewer than the 3 folds"):
         validated = pb.cross_validate(pb.fit_cart, X, first, cv=3, rng=0)
     assert validated.error[validated.test_fold[8]] > 0
-    with pytest.raises(ValueError, match=r"^y: expected rows of two classes outside of each fold"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected enough rows of two classes outside each fold"
+    ):
         pb.cross_validate(pb.fit_cart, X, first == "rare", cv=3, rng=0)
 
 
 def test_more_folds_than_rows_of_any_class():
-    with pytest.raises(ValueError, match=r"^cv: expected at most 10, .* frequent label, got 11"):
+    with pytest.raises(
+        ValueError, match=r"^cv: expected at most 10 folds, .* frequent class, got 11"
+    ):
         pb.cross_validate(pb.fit_cart, X[:20], np.arange(20) % 2, cv=11)

@@ -11,7 +11,7 @@ X = np.random.default_rng(0).normal(size=(60, 2))
 Y = X[:, 0] > 0
 TOWNS = np.array(["Ulm", "Bonn", "Jena"] * 20)
 ENCODE = (
-    r"; name columns of categories in categorical_features=\[\.\.\.\], or make numbers of them by "
+    r"; pass categorical columns in categorical_features or encode them with "
     r"pb\.data\.one_hot\(X\)$"
 )
 
@@ -49,7 +49,7 @@ def test_missing_in_x():
     spoilt[3, 1] = np.nan
     assert pb.fit_cart(spoilt, Y).table.has_missing.tolist() == [False, True]
     with pytest.raises(
-        ValueError, match=r"got nan in column 1, row 3; fill missing values in before$"
+        ValueError, match=r"got nan in column 1, row 3; impute missing values first$"
     ):
         pb.fit_cart(spoilt, Y, missing="error")
 
@@ -63,7 +63,9 @@ def test_a_column_as_y():
         (pandas.DataFrame({"ill": Y}), r"y\['ill'\]"),
     ):
         for task in ("classification", "regression"):
-            with pytest.raises(ValueError, match=rf"got shape \(60, 1\); one column is {how}$"):
+            with pytest.raises(
+                ValueError, match=rf"got shape \(60, 1\); pass a single column as {how}$"
+            ):
                 pb.fit_cart(X, y, task=task)
     with pytest.raises(ValueError, match=r"got shape \(60, 2\)$"):
         pb.fit_cart(X, np.column_stack([Y, Y]))

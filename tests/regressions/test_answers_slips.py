@@ -216,13 +216,13 @@ def named(builder, **options):
     ("builder", "given", "said"),
     [
         ("fit_pruned_cart", {}, "fit_pruned_cart has no such option; did you mean max_depth"),
-        ("fit_bagging", {}, "fit_cart, to which fit_bagging passes it on, has no such option; did"),
-        ("fit_one_vs_rest", {}, "fit_cart, to which fit_one_vs_rest passes it on, has no such"),
+        ("fit_bagging", {}, "fit_cart, called by fit_bagging, has no such option; did"),
+        ("fit_one_vs_rest", {}, "fit_cart, called by fit_one_vs_rest, has no such"),
         ("fit_bagging", {"fit": pb.fit_pruned_cart}, "fit_pruned_cart has no such option; did you"),
         (
             "fit_one_vs_rest",
             {"fit": partial(pb.fit_boosted_tree, max_nodes=3)},
-            "fit_boosted_tree, to which fit_one_vs_rest passes it on, has no such option; did you",
+            "fit_boosted_tree, called by fit_one_vs_rest, has no such option; did you",
         ),
     ],
 )
@@ -241,7 +241,7 @@ def test_an_unknown_option_in_a_partial(builder):
         partial(pb.fit_one_vs_rest, pb.fit_cart, max_dept=3),
     ):
         message = named(builder, **{place: fit})
-        assert re.match(r"max_dept: fit_cart, to which \w+ passes it on,", message)
+        assert re.match(r"max_dept: fit_cart, called by \w+,", message)
         assert message.endswith("did you mean max_depth?")
 
 
@@ -257,12 +257,16 @@ def test_an_option_of_the_caller_or_of_nobody():
 def test_functions_that_take_no_weights():
     for builder, place in (("fit_bagging", "fit"), ("fit_samme", "base_learner")):
         message = named(builder, **{place: lambda X, y: pb.fit_cart(X, y)})
-        assert message.startswith(f"{place}: expected a function that takes sample_weight, got the")
+        assert message.startswith(
+            f"{place}: expected a function with an argument sample_weight, got the"
+        )
     fit = lambda X, y: pb.fit_cart(X, y)  # noqa: E731
     pb.cross_validate(fit, X, Y, cv=2, rng=0)
-    with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
+    with pytest.raises(
+        TypeError, match=r"^fit: expected a function with an argument sample_weight, got"
+    ):
         pb.cross_validate(fit, X, Y, cv=2, rng=0, sample_weight=np.ones(30))
-    with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
+    with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, called by margin_curve"):
         pb.inspection.margin_curve(
             partial(pb.fit_boosted_tree, max_nodes=1, max_dept=1), X, Y, [0.0], cv=2
         )
@@ -344,7 +348,7 @@ def test_shapes():
 def test_seeds():
     for fit in (pb.fit_cart, pb.fit_random_forest):
         for seed in (-1, np.int64(-5), -(10**30)):
-            with pytest.raises(ValueError, match=r"^rng: expected an integer of 0 or more, got -"):
+            with pytest.raises(ValueError, match=r"^rng: expected an integer >= 0, got -"):
                 fit(X, Y, rng=seed)
     with pytest.raises(ValueError, match=r"^rng: "):
         pb.datasets.twonorm(5, rng=-1)

@@ -53,10 +53,10 @@ def test_columns_of_one_name(command):
         row = ",".join(["1"] * (header.count(",") + 1))
         code, _, err = command(f"{header}\n{row}\n{row}\n", *FIT)
         assert code == 1
-        assert_one_line(err, "t.csv: two columns are named 'a'")
+        assert_one_line(err, "t.csv: expected distinct column names, got 'a' twice")
     code, _, err = command("a,y,y\n1,0,1\n2,1,0\n", *FIT)
     assert code == 1
-    assert_one_line(err, "two columns are named 'y'")
+    assert_one_line(err, "expected distinct column names, got 'y' twice")
     # These are different.
     code, _, err = command(written({"a": X, "a.1": X, "A": X, "y": labels(0, 1)}), *FIT)
     assert (code, err) == (0, "")
@@ -66,7 +66,7 @@ def test_columns_of_one_name_at_prediction(command):
     assert command({"a": X, "y": labels(0, 1)}, *FIT)[0] == 0
     code, _, err = command("a,a\n1,2\n", "predict", "m.npz", "t.csv", target=None)
     assert code == 1
-    assert_one_line(err, "two columns are named 'a'")
+    assert_one_line(err, "expected distinct column names, got 'a' twice")
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,11 @@ def test_integers_that_are_no_floats(command, value):
         table = {"x": range(N), "w": [1] * N, name: column, "y": labels(0, 1)}
         code, _, err = command(table, *FIT, "--sample-weight", "w")
         assert code == 1
-        assert_one_line(
-            err, f"column {name!r}: row 5 holds {value}, an integer that floating point"
-        )
+        assert_one_line(err, f"column {name!r}: got {value} in row 5, an integer that a float")
     table = {"x": range(N), "y": column}
     code, _, err = command(table, *FIT, "--task", "regression")
     assert code == 1
-    assert_one_line(err, f"column 'y': row 5 holds {value}, an integer")
+    assert_one_line(err, f"column 'y': got {value} in row 5, an integer")
 
 
 def test_large_integers_that_are_floats(command):
@@ -145,10 +143,10 @@ def test_other_columns_that_are_not_numeric(command):
     column = ["1", "2", "red", str(10**29), *range(N - 4)]
     code, _, err = command({"x": column, "y": labels(0, 1)}, *FIT)
     assert code == 1
-    assert_one_line(err, "column 'x'", "row 4 holds")
+    assert_one_line(err, "column 'x'", "in row 4")
     code, _, err = command({"x": ["1", "2", "red", *range(N - 3)], "y": labels(0, 1)}, *FIT)
     assert code == 1
-    assert_one_line(err, "column 'x' is not numeric: row 3 holds 'red'")
+    assert_one_line(err, "column 'x' is not numeric: got 'red' in row 3")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +159,9 @@ def test_a_continuous_target(command, model, how):
         end += ["--task", "classification"]
     code, _, err = command({"x": X, "y": X}, how, "t.csv", "--model", model, *end)
     assert code == 1
-    assert_one_line(err, f"column 'y' holds {N} different numbers", "--task regression")
+    assert_one_line(
+        err, f"column 'y': expected class labels, got {N} distinct numbers", "--task regression"
+    )
 
 
 def test_a_rare_class_is_a_warning_of_one_line(command):

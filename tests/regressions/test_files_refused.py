@@ -142,7 +142,9 @@ def nested(depth):
 def test_headers_nested_deep(path, depth):
     settings = {"builder": "fit_boosted_tree", "shape": nested(depth)}
     members = written(path, "graph")
-    refused(path, forge(members, settings=settings), "header: is nested more than 32 deep")
+    refused(
+        path, forge(members, settings=settings), "header: expected at most 32 levels of nesting"
+    )
     with pytest.raises(TypeError, match=r"model\.settings\['shape'\].*: expected at most 32"):
         pb.save(replace(MODELS["graph"], settings=settings), path)
 

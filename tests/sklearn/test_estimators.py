@@ -343,9 +343,9 @@ def test_what_soft_labels_must_be(name):
     estimator = small(name)
     with pytest.raises(ValueError, match="y: expected 150 labels, one per row of X, got shape"):
         estimator.fit(X, CODES[1:], y_proba=SHARE)
-    with pytest.raises(ValueError, match=r"y: expected labels of the model, .* got 'setosa'"):
+    with pytest.raises(ValueError, match=r"y: expected class labels of the model, .* got 'setosa'"):
         estimator.fit(X, SPECIES, y_proba=SHARE)
-    with pytest.raises(ValueError, match="classes: given without y_proba"):
+    with pytest.raises(ValueError, match="classes: expected None without y_proba"):
         estimator.fit(X, CODES, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="requires y to be passed"):
         estimator.fit(X)

@@ -31,15 +31,15 @@ def test_arguments_of_fit_that_are_parameters(name):
     model = getattr(estimators, name)()
     end = f"; pass parameters to {name}(...)"
     assert told(model.fit, X, Y, eval_set=[(X, Y)]) == (
-        f"eval_set: {name}.fit has no such argument: `validation`, rows (X, y) or a share of those "
-        f"given{end}"
+        f"eval_set: {name}.fit has no such argument: use `validation`, a pair (X, y) or a fraction "
+        f"of the rows{end}"
     )
     assert told(model.fit, X, Y, validation=(X, Y)) == (
         f"validation: {name}.fit has no such argument: `validation`{end}"
     )
     assert told(model.fit, X, Y, early_stopping_rounds=3).startswith(
-        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, with "
-        f"`validation`;"
+        f"early_stopping_rounds: {name}.fit has no such argument: use `n_iter_no_change`, requires "
+        "`validation`;"
     )
     assert told(model.fit, X, Y, cat_features=[0]).endswith(end)
     assert "unexpected keyword argument 'nonsense'" in told(model.fit, X, Y, nonsense=1)
@@ -49,7 +49,7 @@ def test_arguments_of_fit_that_are_parameters(name):
 def test_budgets_and_errors_from_within():
     model = estimators.BudgetClassifier()
     assert told(model.fit, X, Y, categorical_feature=[0]).startswith(
-        "categorical_feature: BudgetClassifier.fit has no such argument: `categorical_features`"
+        "categorical_feature: BudgetClassifier.fit has no such argument: use `categorical_features`"
     )
     failing = estimators.GradientBoostingClassifier(validation=3.5)
     assert told(failing.fit, X, Y).startswith("validation: expected a number")
@@ -111,12 +111,14 @@ def test_text_in_another_column_is_told_by_its_name():
     turned = table.to_numpy()[:, [1, 0, 2]]
     assert "column 'age'" in told(model.predict, turned)
     numbers = X.astype(object)
-    assert told(model.predict, numbers).startswith("X: column 'colour' holds numbers, in training")
+    assert told(model.predict, numbers).startswith(
+        "X: column 'colour': expected text as in training"
+    )
     of_numbers = estimators.GradientBoostingClassifier(n_estimators=2).fit(
         table[["age", "size"]], Y
     )
     assert "column 'size'" in told(of_numbers.predict, table[["age", "colour"]].to_numpy())
-    assert told(pb.predict, model.model_, X).startswith("X: column 'colour' holds numbers")
+    assert told(pb.predict, model.model_, X).startswith("X: column 'colour': expected text")
 
 
 ONE = np.array([[1.0, 2.0]])

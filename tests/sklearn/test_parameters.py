@@ -135,7 +135,7 @@ def test_wrong_settings_are_named(options, message):
 def test_unknown_parameters_are_named():
     with pytest.raises(TypeError, match=r"n_estimator: AdaBoostClassifier .* mean n_estimators"):
         AdaBoostClassifier(n_estimator=3)
-    with pytest.raises(TypeError, match="num_trees: here `n_estimators`"):
+    with pytest.raises(TypeError, match="num_trees: use `n_estimators`"):
         RandomForestClassifier(num_trees=10)
     with pytest.raises(ValueError, match="Invalid parameter 'callback'"):
         AdaBoostClassifier().set_params(callback=print)

@@ -214,7 +214,7 @@ def test_constant_targets_and_columns():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"y": np.full(200, "a")}, "y: expected at least two label values"),
+        ({"y": np.full(200, "a")}, "y: expected at least two classes"),
         ({"y": np.where(X[:, 0] > 0, np.nan, 1)}, "y: missing label in row"),
         ({"y": Y[1:]}, "y: expected 200 labels"),
         ({"y": np.where(X[:, 0] > 0, np.nan, 1), "task": "regression"}, "y: expected finite"),

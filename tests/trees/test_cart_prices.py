@@ -213,11 +213,11 @@ def test_pruning_takes_prices():
         (
             {"feature_costs": [1, 2]},
             ValueError,
-            "feature_costs: expected 5 numbers, one for each column, got 2",
+            "feature_costs: expected 5 numbers, one per feature, got 2",
         ),
         ({"feature_costs": [1, 2, 3, 4, -1]}, ValueError, r"feature_costs\[4\]"),
         ({"feature_costs": [1, 2, 3, 4, float("nan")]}, ValueError, r"feature_costs\[4\]"),
-        ({"feature_costs": "cheap"}, TypeError, "feature_costs: expected a number for each column"),
+        ({"feature_costs": "cheap"}, TypeError, "feature_costs: expected one number per feature"),
         ({"feature_costs": {7: 1.0}}, ValueError, "feature_costs"),
         ({"cost_groups": [[0, 1]]}, ValueError, "cost_groups: expected None without feature_costs"),
         (
@@ -229,7 +229,7 @@ def test_pruning_takes_prices():
         (
             {"feature_costs": [1] * 5, "cost_groups": [[0, 1], [1, 2]]},
             ValueError,
-            "each column in one group",
+            "each feature in at most one group",
         ),
     ],
     ids=range(9),

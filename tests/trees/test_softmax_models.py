@@ -190,7 +190,7 @@ def test_validation_chooses_the_number_of_rounds():
     some = truth != "class 1"
     model = pb.fit_gradient_boosting(X, y, validation=(new[some], truth[some]), **options)
     assert model.validation_loss is not None
-    with pytest.raises(ValueError, match="validation: y: expected labels of the model"):
+    with pytest.raises(ValueError, match="validation: y: expected class labels of the model"):
         pb.fit_gradient_boosting(X, y, validation=(new, np.full(600, "other")), **options)
 
 
@@ -280,7 +280,7 @@ def test_soft_labels():
     )
     f, g = (pb.decision_function(m, X) for m in (soft, copies))
     np.testing.assert_allclose(f, g, atol=1e-12)
-    with pytest.raises(ValueError, match="y_proba: expected every label to have"):
+    with pytest.raises(ValueError, match="y_proba: expected every class to have"):
         pb.fit_gradient_boosting(
             X, y_proba=np.column_stack([share, 0 * share[:, 0]]), n_estimators=5
         )
@@ -356,8 +356,8 @@ def test_default_loss():
     ("y", "options", "message"),
     [
         ("three", {"loss": "softmax", "task": "regression"}, 'task: expected "classification"'),
-        ("one", {"loss": "softmax"}, "y: expected at least two label values"),
-        ("three", {"loss": "log_loss"}, 'y: expected two label values, got 3.*"softmax"'),
+        ("one", {"loss": "softmax"}, "y: expected at least two classes"),
+        ("three", {"loss": "log_loss"}, 'y: expected two classes, got 3.*"softmax"'),
         ("half", {"loss": "softmax"}, "y: "),
     ],
 )

@@ -406,7 +406,7 @@ def test_bad_options(options, error, message):
 
 def test_bad_data():
     X, y = problem()
-    with pytest.raises(ValueError, match="y: expected two label values, got 3"):
+    with pytest.raises(ValueError, match="y: expected two classes, got 3"):
         pb.fit_gradient_boosting(X, np.arange(300) % 3, loss="log_loss")
     with pytest.raises(ValueError, match="y: "):
         pb.fit_gradient_boosting(X, np.zeros(300), loss="log_loss")
@@ -417,7 +417,7 @@ def test_bad_data():
     model = pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=2)
     with pytest.raises(ValueError, match="X: "):
         pb.predict(model, np.full((2, 4), np.inf))
-    with pytest.raises(ValueError, match="y: expected labels of the model"):
+    with pytest.raises(ValueError, match="y: expected class labels of the model"):
         pb.fit_gradient_boosting(X, y, loss="log_loss", validation=(X, np.arange(300)))
 
 
@@ -441,7 +441,7 @@ def test_weights_of_very_different_size():
     [
         (lambda X, y: (X[:0], y[:0]), "X: expected at least one row"),
         (lambda X, y: (X[:, :2], y), "X: expected 3 (columns|features), got 2"),
-        (lambda X, y: (X, np.full(20, 7)), "y: expected labels of the model"),
+        (lambda X, y: (X, np.full(20, 7)), "y: expected class labels of the model"),
         (lambda X, y: (X * np.inf, y), "X: expected finite numbers"),
         (lambda X, y: (X, y, np.zeros(20)), "sample_weight: expected at least one weight"),
     ],
@@ -483,7 +483,7 @@ def test_targets_without_a_default_loss():
         pb.fit_gradient_boosting(X, np.ones(40))
     full = np.arange(40) % 21
     for y in (full, full.astype(float), full.tolist()):
-        with pytest.raises(ValueError, match=r"^y: got more than 20 different whole num") as e:
+        with pytest.raises(ValueError, match=r"^y: got more than 20 distinct int") as e:
             pb.fit_gradient_boosting(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)

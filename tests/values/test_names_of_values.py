@@ -34,7 +34,7 @@ def test_losses(name):
     for call in (pb.losses.check_loss, lambda loss: pb.fit_gradient_boosting(X, Y, loss=loss)):
         with pytest.raises(ValueError, match=r"^loss: expected one of") as caught:
             call(name)
-        assert str(caught.value).endswith(f"or a Loss, got {name!r}; here it is {LOSSES[name]}")
+        assert str(caught.value).endswith(f"or a Loss, got {name!r}; did you mean {LOSSES[name]}?")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_other_values(fit, options, ours):
     name, value = next(iter(options.items()))
     with pytest.raises(ValueError, match=f"^{name}: expected one of") as caught:
         fit(X, Y, **options)
-    assert str(caught.value).endswith(f"got {value!r}; here it is {ours}")
+    assert str(caught.value).endswith(f"got {value!r}; did you mean {ours}?")
 
 
 def test_other_names_get_no_hint():

@@ -167,7 +167,7 @@ def test_random_problems(search):
         projections = learner.projections(X, np.arange(len(y), dtype=np.int32), weight)
         columns = projections.values(X)
         if not np.isfinite(columns).all():
-            with pytest.raises(ValueError, match="sums are finite"):
+            with pytest.raises(ValueError, match="finite sums"):
                 fits(X, y, learner, sample_weight=weight)
             continue
         fitted += 1

@@ -72,7 +72,7 @@ def test_binned_columns_are_refused():
 def test_sums_that_are_not_finite_are_refused():
     huge = np.where(X[:, :2] > 0, 1.7e308, -1.7e308)
     for search in ("exact", "binned"):
-        with pytest.raises(ValueError, match=r"^X: expected numbers of which sums are finite"):
+        with pytest.raises(ValueError, match=r"^X: expected numbers with finite sums"):
             pb.fit_boosted_tree(huge, Y, max_nodes=3, weak_learner=pb.weak.affine(search=search))
     model = pb.fit_boosted_tree(huge / 2, Y, max_nodes=3, weak_learner=pb.weak.affine())
     assert model.n_nodes == 3
@@ -193,10 +193,10 @@ def test_model_of_columns_has_no_projections(path):
 
 
 BAD = [
-    ("start", [0, 1, 3, 6], r"start: expected numbers that increase from 0 to 5"),
-    ("start", [1, 2, 3, 5], r"start: expected numbers that increase"),
-    ("start", [0, 3, 3, 5], r"start: expected numbers that increase"),
-    ("start", [0, 9, 3, 5], r"start: expected numbers that increase"),
+    ("start", [0, 1, 3, 6], r"start: expected increasing numbers from 0 to 5"),
+    ("start", [1, 2, 3, 5], r"start: expected increasing numbers"),
+    ("start", [0, 3, 3, 5], r"start: expected increasing numbers"),
+    ("start", [0, 9, 3, 5], r"start: expected increasing numbers"),
     ("start", [0, 5], r"feature: expected values in \[0, 1\)"),
     ("start", [[0, 1, 3, 5]], r"projections: expected start"),
     ("start", [], r"projections: expected start"),
@@ -239,7 +239,7 @@ def test_damaged_projections_are_noticed(path, name):
     columns.pop(name)
     rest = {key: value for key, value in members.items() if key != f"{name}.npy"}
     zip_up(path, forge(rest, columns=columns))
-    with pytest.raises(ModelFileError, match="expected all of the columns projection_start"):
+    with pytest.raises(ModelFileError, match="expected all or none of the arrays projection_start"):
         pb.load(path)
 
 
@@ -268,4 +268,4 @@ def test_directions_belong_to_affine(csv_file, pboost_main):
         arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", flag, 5)
         code, out, err = pboost_main(*arguments)
         assert (code, out) == (2, "")
-        assert_one_line(err, f"{flag} belongs to --weak-learner affine, not stump")
+        assert_one_line(err, f"{flag} requires --weak-learner affine, got stump")

@@ -269,9 +269,9 @@ def test_model_of_columns_has_no_separators(path):
 
 
 BAD = [
-    ("start", [0, 1, 3, 6], r"start: expected numbers that increase from 0 to 5"),
-    ("start", [1, 2, 3, 5], r"start: expected numbers that increase"),
-    ("start", [0, 3, 3, 5], r"start: expected numbers that increase"),
+    ("start", [0, 1, 3, 6], r"start: expected increasing numbers from 0 to 5"),
+    ("start", [1, 2, 3, 5], r"start: expected increasing numbers"),
+    ("start", [0, 3, 3, 5], r"start: expected increasing numbers"),
     ("start", [0, 5], r"feature: expected values in \[0, 1\)"),
     ("start", [[0, 1, 3, 5]], r"separators: expected start"),
     ("start", [], r"separators: expected start"),
@@ -282,7 +282,7 @@ BAD = [
     ("threshold", [1, 1, 1, 1, np.nan], r"threshold: expected finite"),
     ("threshold", [1.0], r"separators: expected start"),
     ("vote", [[0, 1]] * 4 + [[0, np.inf]], r"vote: expected finite"),
-    ("vote", [[1e308, 0]] * 5, r"vote: expected numbers of which sums are finite"),
+    ("vote", [[1e308, 0]] * 5, r"vote: expected numbers with finite sums"),
     ("vote", [0] * 5, r"vote: expected shape \(5, 2\)"),
 ]
 
@@ -311,7 +311,7 @@ def test_damaged_separators_are_noticed(path, name):
     columns.pop(name)
     rest = {key: value for key, value in members.items() if key != f"{name}.npy"}
     zip_up(path, forge(rest, columns=columns))
-    with pytest.raises(ModelFileError, match="expected all of the columns separator_start"):
+    with pytest.raises(ModelFileError, match="expected all or none of the arrays separator_start"):
         pb.load(path)
 
 
@@ -352,7 +352,7 @@ def test_stumps_belong_to_separators(csv_file, pboost_main):
     arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", "--n-stumps", 5)
     code, out, err = pboost_main(*arguments)
     assert (code, out) == (2, "")
-    assert_one_line(err, "--n-stumps belongs to --weak-learner separator, not stump")
+    assert_one_line(err, "--n-stumps requires --weak-learner separator, got stump")
 
 
 def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
@@ -378,13 +378,13 @@ def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     assert_identical(pb.load(output), expected)
     code, out, err = pboost_main(*arguments, "--search", "exact")
     assert (code, out) == (2, "")
-    assert_one_line(err, "--search does not go with --weak-learner linear")
+    assert_one_line(err, "--search cannot be used with --weak-learner linear")
     code, out, err = pboost_main(*arguments, "--dense-gain", "-1")
     assert (code, out) == (2, "")
-    assert_one_line(err, "expected a number from 0, got '-1'")
+    assert_one_line(err, "expected a number >= 0, got '-1'")
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--dense-gain", 2)
     code, out, err = pboost_main(*arguments)
-    assert_one_line(err, "--dense-gain belongs to --weak-learner linear, not stump")
+    assert_one_line(err, "--dense-gain requires --weak-learner linear, got stump")
 
 
 def test_separators_are_not_gaussian(csv_file, pboost_main):

@@ -1,1 +1,1 @@
-"""Columns as the searches read them, sorted or binned, and how these are made."""
+"""Sorted and binned features for split searches."""

@@ -1,7 +1,7 @@
-"""Columns as the searches read them: sorted once, or binned once, and shared by many fits.
+"""Features that are sorted or binned once and shared by several fits.
 
-Both kinds can be passed to a builder in place of X, so that several models, or the same builder
-with other settings, need not sort again.
+Both kinds can be passed to a fit function in place of X, so that fitting several models does not
+sort the data again.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ from pboost.values import Array, FloatArray, IntArray, TableLike, sealed
 
 SearchKind: TypeAlias = Literal["auto", "exact", "binned"]
 SEARCHES: tuple[SearchKind, ...] = get_args(SearchKind)
-#: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
+#: With this many rows, ``search="auto"`` uses bins, because sorted orders would take gigabytes.
 AUTO_BINNED_ROWS = 10_000_000
-#: Rows times directions from which that of affine weak classifiers is, for the same reason.
+#: The same limit for affine weak classifiers, as rows times directions.
 AUTO_BINNED_CELLS = 100_000_000
 
 
-#: Columns that kernels read together: ranges given to threads are multiples of it.
+#: Number of features that kernels read together. Ranges given to threads are multiples of it.
 GROUP = 4
 NO_WEIGHT = np.empty(0, dtype=np.int64)
-#: What is greater is missing.
+#: Largest finite threshold. Only missing values are above it.
 MOST_FLOAT = np.finfo(np.float64).max
-#: The arrays of columns that can never be changed, and their dtypes.
+#: Arrays that are read-only, and their dtypes.
 ARRAYS: dict[str, type[np.generic]] = {
     **dict.fromkeys(("rows", "packed_order", "bin_start", "n_bins"), np.int32),
     **dict.fromkeys(("codes", "special"), np.uint8),
@@ -73,9 +73,9 @@ C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
 def midpoint(below: Any, above: Any) -> Any:
-    """Return thresholds t with below <= t < above, midway where that is representable.
+    """Return thresholds t with below <= t < above, at the midpoint if it is representable.
 
-    Above all values lie those that are missing: the threshold to these is the greatest float64.
+    Missing values sort last; the threshold below them is the largest float64.
     """
     middle = below / 2 + above / 2
     threshold = np.where((below <= middle) & (middle < above), middle, below)
@@ -83,7 +83,7 @@ def midpoint(below: Any, above: Any) -> Any:
 
 
 def made(kind: type[C], *values: Any) -> C:
-    """Return columns that were made here: their arrays are sealed, and need no check."""
+    """Build columns from trusted values, without checks, and make their arrays read-only."""
     columns = object.__new__(kind)
     for part, value in zip(fields(kind), values, strict=True):
         is_sealed = value is not None and part.name in ARRAYS
@@ -92,12 +92,12 @@ def made(kind: type[C], *values: Any) -> C:
 
 
 def _places(n_bins: int) -> int:
-    """Return how many places for bins columns made elsewhere may have, that have so many."""
+    """Return the number of bins to allocate for columns that a user supplied."""
     return min(max(n_bins, 1), MAX_BINS)
 
 
 def inside_bin(feature: int) -> ValueError:
-    """Return what is raised where bins do not tell on which side of a threshold rows lie."""
+    """Return the error for a threshold inside a bin."""
     return ValueError(
         "X: expected no threshold of the model inside a bin, got one in searched column "
         f'{feature}: use a weak learner with search="exact"'
@@ -105,7 +105,7 @@ def inside_bin(feature: int) -> ValueError:
 
 
 class _Columns:
-    """Base of columns, some of whose fields are arrays that never change."""
+    """Base class of sorted and binned columns, whose arrays are read-only."""
 
     __slots__ = ()
 
@@ -118,11 +118,11 @@ class _Columns:
         return type(self), tuple(getattr(self, name) for name in self._given())
 
     def _given(self) -> list[str]:
-        """Return the fields that columns made elsewhere are given."""
+        """Return the names of the constructor's fields."""
         return [part.name for part in fields(self) if part.init]  # type: ignore[arg-type]
 
     def _keep(self) -> None:
-        """Make sure that arrays made elsewhere cannot change."""
+        """Make the arrays passed by the user read-only, with a copy if necessary."""
         for name in self._given():
             if name in ARRAYS and getattr(self, name) is not None:
                 object.__setattr__(self, name, kept(name, getattr(self, name), ARRAYS[name]))
@@ -134,44 +134,44 @@ class _Columns:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Number of features."""
         return self.codes.shape[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SortedColumns(_Columns):
-    """Columns sorted once: orders, ties and rank bins. Made by `sort_columns`.
+    """Features that are sorted once: orders, ties and rank bins. Created by `sort_columns`.
 
-    The arrays, but for `source`, cannot be written. Columns that are made in another way, or come
-    from a pickle, are checked, which takes less time than sorting, and arrays that could still be
-    changed are copied; files mapped to be read (``numpy.memmap`` with ``mode="r"``) are not.
+    All arrays except `source` are read-only. Columns that you construct yourself or unpickle are
+    validated, which takes less time than sorting. Writable arrays are copied; read-only memory maps
+    (``numpy.memmap`` with ``mode="r"``) are not.
 
     Attributes
     ----------
     source : ndarray, shape (n_source, d)
-        The values; sorted values are read from it through `rows` and `order`. Where it is the
-        caller's own (``sort_columns(X, copy=False)``) it must not change: orders and bins would
-        stay, and thresholds would be those of the new values.
+        The feature values. Sorted values are read from it through `rows` and `order`. With
+        ``sort_columns(X, copy=False)`` it is the caller's array and must not be modified:
+        thresholds would be computed from the new values, but in the old order.
     rows : ndarray of int32, shape (n,)
-        Row of `source` that each row stands for.
+        Index in `source` of each row.
     packed_order : ndarray of int32, shape (d, n)
-        Rows of each column in increasing order of value, ties by row; the sign bit is set where
-        the value equals the one before.
+        Rows of each feature in increasing order of value, with ties in row order. The sign bit is
+        set if the value equals the previous one.
     bin_start : ndarray of int32, shape (d, b + 1)
-        First position of each rank bin in the sorted order, closed by n; b is the largest of
+        First position of each rank bin in the sorted order, followed by n; b is the maximum of
         `n_bins`.
     n_bins : ndarray of int32, shape (d,)
-        Number of bins of each column.
+        Number of bins of each feature.
     codes : ndarray of uint8, shape (d, n)
         Rank bin of each row.
     names : tuple of str or None
-        Column names.
+        Feature names.
     special : ndarray of uint8, shape (d,), or None
-        1 of columns with missing values, which stand last in the order, tied to one another, and
-        have the code ``n_bins[j]``; plus 2 of categories, whose codes are the numbers of their
-        levels. None where there are none.
+        Bit flags: 1 for features with missing values, which come last in the order, are tied with
+        each other and have the code ``n_bins[j]``; 2 for categorical features, whose codes are
+        category numbers. None if no feature has a flag.
     table : Table or None
-        What the columns are; None where they are numbers and none is missing.
+        Description of the features. None if all are numeric without missing values.
     """
 
     source: Array
@@ -193,7 +193,7 @@ class SortedColumns(_Columns):
         self._check_orders(partial(binning.gather_columns, self.source, self.rows))
 
     def _check_arrays(self) -> None:
-        """Make sure that arrays made elsewhere fit together and cannot change."""
+        """Check that the arrays are consistent, and make them read-only."""
         self._keep()
         check_dimensions(self, {"packed_order": 2, "codes": 2, "bin_start": 2})
         (d, n), bins = self.codes.shape, _places(self.bin_start.shape[1] - 1)
@@ -209,27 +209,24 @@ class SortedColumns(_Columns):
             workers.run(partial(check_orders, self, gather), self.n_features)
 
     def order(self, feature: int) -> IntArray:
-        """Return the rows of a column in increasing order of value."""
+        """Return the rows sorted by a feature, in increasing order."""
         return self.packed_order[feature] & ROW_MASK
 
     def tied(self, feature: int) -> NDArray[np.bool_]:
-        """Return, along the sorted order, whether a value equals the one before."""
+        """Return, in sorted order, whether each value equals the previous one."""
         return self.packed_order[feature] < 0
 
     def sorted_values(self, feature: int) -> FloatArray:
-        """Return the values of a column in increasing order."""
+        """Return the sorted values of a feature."""
         return self.values(feature, self.order(feature))
 
     def values(self, feature: Any, row: Any) -> FloatArray:
-        """Return the values of rows in columns, elementwise."""
+        """Return the values at pairs of features and rows, elementwise."""
         values: FloatArray = self.source[self.rows[row], feature].astype(np.float64)
         return values
 
     def n_below(self, feature: int, order: IntArray, threshold: float) -> int:
-        """Return how many of rows in the order of a column, packed, do not exceed a threshold.
-
-        Missing rows do.
-        """
+        """Return how many rows of a packed order have a known value <= threshold."""
 
         def value(entry: Any) -> float:
             number = float(self.values(feature, entry & ROW_MASK))
@@ -252,20 +249,20 @@ class SortedColumns(_Columns):
         return midpoint(self.values(feature, below), self.values(feature, above))
 
     def bin_ranges(self, feature: int) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest value in each bin of a column."""
+        """Return the minimum and the maximum of each bin of a feature."""
         edge = self.bin_start[feature, : self.n_bins[feature] + 1]
         order = self.packed_order[feature]
         lower, upper = order[edge[:-1]] & ROW_MASK, order[edge[1:] - 1] & ROW_MASK
         return self.values(feature, lower), self.values(feature, upper)
 
     def select(self, rows: IntArray, max_bins: int, n_threads: int | None = None) -> SortedColumns:
-        """Return the columns of the listed rows, in the order listed, without sorting again."""
+        """Return a subset of the rows, in the given order, without sorting again."""
         rows = row_numbers(rows, self.n_rows)
         with Workers(n_threads, self.packed_order.size) as workers:
             return self.select_among(rows, max_bins, workers)
 
     def select_among(self, rows: IntArray, max_bins: int, workers: Workers) -> SortedColumns:
-        """Return the columns as `select` does, on these threads."""
+        """Do the work of `select` on existing worker threads."""
         order = self.select_order(rows, workers)
         n_missing = n_levels = None
         if self.special is not None:
@@ -284,11 +281,11 @@ class SortedColumns(_Columns):
         )
 
     def select_order(self, rows: IntArray, workers: Workers) -> IntArray:
-        """Return the packed orders (d, n) of the listed rows, numbered in the order listed."""
+        """Return the packed orders (d, n) of a subset of the rows, which are renumbered."""
         renumber = np.full(self.n_rows, -1, dtype=np.int32)
         renumber[rows] = np.arange(len(rows), dtype=np.int32)
         if np.count_nonzero(renumber >= 0) != len(rows):
-            raise ValueError("rows: expected each row once at most")
+            raise ValueError("rows: expected each row at most once, got duplicates")
         order = np.empty((self.n_features, len(rows)), dtype=np.int32)
 
         def work(first: int, last: int) -> None:
@@ -300,7 +297,7 @@ class SortedColumns(_Columns):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProjectedColumns(SortedColumns):
-    """Projections of the source, sorted; each is made anew where its values are needed."""
+    """Sorted projections of the source, whose values are recomputed when they are needed."""
 
     projections: Projections = field(default=None)  # type: ignore[assignment]  # always given
 
@@ -308,11 +305,11 @@ class ProjectedColumns(SortedColumns):
         self._check_arrays()
         self.projections.validate(self.source.shape[1])
         if self.projections.n_inputs != self.n_features:
-            raise ValueError(f"projections: expected {self.n_features}, one for each column")
+            raise ValueError(f"projections: expected {self.n_features}, one per column")
         self._check_orders(partial(self.projections.gather, self.source, self.rows))
 
     def values(self, feature: Any, row: Any) -> FloatArray:
-        """Return the values of rows in projections, elementwise."""
+        """Return the values at pairs of projections and rows, elementwise."""
         which, rows = np.broadcast_arrays(np.asarray(feature, np.int32), self.rows[row])
         values = self.projections.pairs(self.source, rows.ravel(), which.ravel())
         return values.reshape(rows.shape)
@@ -320,27 +317,27 @@ class ProjectedColumns(SortedColumns):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedColumns(_Columns):
-    """Columns as bin codes only, a fifth of the memory of sorted ones. Made by `bin_columns`.
+    """Features as bin codes, in a fifth of the memory of sorted features. Created by `bin_columns`.
 
-    The arrays cannot be written; those of columns made in another way are checked, and copied, as
-    with `SortedColumns`.
+    The arrays are read-only. Columns that you construct yourself are validated and copied, as with
+    `SortedColumns`.
 
     Attributes
     ----------
     codes : ndarray of uint8, shape (d, n)
         Bin of each row.
     n_bins : ndarray of int32, shape (d,)
-        Number of bins of each column.
+        Number of bins of each feature.
     lower, upper : ndarray of float64, shape (d, b)
-        Least and largest value in each bin; b is the largest of `n_bins`.
+        Minimum and maximum value in each bin; b is the maximum of `n_bins`.
     names : tuple of str or None
-        Column names.
+        Feature names.
     special : ndarray of uint8, shape (d,), or None
-        As in `SortedColumns`; `lower` and `upper` are NaN in the bin of missing rows.
+        As in `SortedColumns`. In the bin of missing values, `lower` and `upper` are NaN.
     table : Table or None
         As in `SortedColumns`.
     bin_start : ndarray of int32, shape (d, b + 1), or None
-        Number of rows below each bin, closed by n; None where they have not been counted.
+        Number of rows below each bin, followed by n. None if the rows have not been counted.
     """
 
     codes: NDArray[np.uint8]
@@ -373,17 +370,16 @@ class BinnedColumns(_Columns):
         return midpoint(self.upper[feature, cut_bin], self.lower[feature, cut_bin + 1])
 
     def bin_ranges(self, feature: int) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest value in each bin of a column."""
+        """Return the minimum and the maximum of each bin of a feature."""
         n_bins = self.n_bins[feature]
         return self.lower[feature, :n_bins], self.upper[feature, :n_bins]
 
     def select(
         self, rows: IntArray, n_threads: int | None = None, *, all_rows: bool = False
     ) -> BinnedColumns:
-        """Return the columns of the listed rows, in the order listed, with the same bins.
+        """Return a subset of the rows, in the given order, with the same bins.
 
-        `all_rows` says that these are all rows, each once. If they stand in this order already,
-        nothing is copied.
+        Pass ``all_rows=True`` if `rows` is a permutation of all rows. The identity is not copied.
         """
         rows = row_numbers(rows, self.n_rows)
         if all_rows and self.bin_start is not None and _are_numbered(rows):
@@ -406,24 +402,24 @@ class BinnedColumns(_Columns):
     def with_codes(
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
     ) -> BinnedColumns:
-        """Return the listed rows, of which these are the codes."""
+        """Return the selected rows, given their codes."""
         return remade(self, codes=codes, bin_start=bin_start)
 
 
 def remade(columns: BinnedColumns, **others: Any) -> BinnedColumns:
-    """Return columns made here with other values of some fields, without values of rows."""
+    """Return a copy with some fields replaced and without feature values."""
     names = [part.name for part in fields(BinnedColumns)]
     return made(BinnedColumns, *(others.get(name, getattr(columns, name)) for name in names))
 
 
 def listed_values(source: Array, rows: IntArray) -> Array:
-    """Return the listed rows of a source; the source itself where these are all, in their order."""
+    """Return a subset of the rows of a source, or the source itself if it is all rows in order."""
     is_all_rows = len(rows) == len(source) and _are_numbered(rows)
     return source if is_all_rows else source[rows]
 
 
 def _are_numbered(rows: IntArray) -> bool:
-    """Return whether rows are 0, 1, 2 and so on."""
+    """Return whether the rows are 0, 1, 2, ..."""
     return all(
         bool(
             (
@@ -445,9 +441,9 @@ def with_bins(
     n_missing: IntArray | None = None,
     n_levels: IntArray | None = None,
 ) -> SortedColumns:
-    """Return sorted columns of the listed rows, given their orders; makes the rank bins.
+    """Build sorted columns and their rank bins from packed orders.
 
-    `n_missing` and `n_levels` (d,) are how many rows are missing, and how many levels there are.
+    `n_missing` and `n_levels` (d,) are the numbers of missing values and of categories.
     """
     d, n = order.shape
     special = flags(n_missing, n_levels)
@@ -478,22 +474,22 @@ def with_bins(
 
 
 def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[np.int64]]:
-    """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
+    """Return a power of two and the weights times this power, rounded to integers.
 
-    A power of two makes the image exact for integer weights, whatever their scale. The sum is of so
-    many `times` these weights.
+    A power of two represents integer weights exactly. The sum of `times` copies of the weights
+    stays below 2**61.
     """
     scale = fixed_scale_of(float(weights.sum()) * times)
     return scale, in_fixed_point(weights, scale)
 
 
 def fixed_scale_of(total: float) -> float:
-    """Return the power of two that brings a sum of weights to 2**60 at least, below 2**61."""
+    """Return the power of two that scales a sum of weights to at least 2**60 and below 2**61."""
     return float(np.ldexp(1.0, 61 - math.frexp(total)[1]))
 
 
 def in_fixed_point(weights: FloatArray, scale: float) -> NDArray[np.int64]:
-    """Return weights times a scale, rounded."""
+    """Return the weights times a scale, rounded to integers."""
     fixed = np.empty(len(weights), dtype=np.int64)
     voting.to_fixed(weights, scale, fixed)
     return fixed
@@ -501,19 +497,20 @@ def in_fixed_point(weights: FloatArray, scale: float) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedValues(BinnedColumns):
-    """BinnedColumns with the values of their rows. Made by ``bin_columns(X, keep_values=True)``.
+    """Binned features that also keep their values. Created by ``bin_columns(X, keep_values=True)``.
 
-    Searches read the codes; what reads values, as `pboost.observation.gaussian` or the leaves of
-    `fit_sbpmt`, has them. Those of a folder stay on disk and are mapped.
+    Split searches read the codes. The values are for methods that need them, such as
+    `pboost.observation.gaussian` or the leaves of `fit_sbpmt`. Values in a folder stay on disk and
+    are memory-mapped.
 
     Attributes
     ----------
     codes, n_bins, lower, upper, names, special, table : optional
         As in `BinnedColumns`.
     source : ndarray of float64 or float32, shape (n_source, d)
-        The values, as a rule column by column in memory.
+        The feature values, usually in Fortran order.
     rows : ndarray of int32, shape (n,)
-        Row of `source` that each row stands for.
+        Index in `source` of each row.
     """
 
     source: Array = field(default=None)  # type: ignore[arg-type]  # always given
@@ -530,7 +527,7 @@ class BinnedValues(BinnedColumns):
             )
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        """Return what a pickle holds: of the source only the rows that are meant."""
+        """Pickle only the selected rows of the source."""
         kind, arguments = super(BinnedValues, self).__reduce__()
         if len(self.rows) != len(self.source):
             rows = np.arange(len(self.rows), dtype=np.int32)
@@ -540,7 +537,7 @@ class BinnedValues(BinnedColumns):
     def with_codes(
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
     ) -> BinnedValues:
-        """Return the listed rows, of which these are the codes."""
+        """Return the selected rows, given their codes."""
         return valued(
             super(BinnedValues, self).with_codes(codes, bin_start, rows),
             self.source,
@@ -548,16 +545,16 @@ class BinnedValues(BinnedColumns):
         )
 
     def values(self, feature: int) -> FloatArray:
-        """Return the values of all rows in a column, (n,)."""
+        """Return the values (n,) of a feature."""
         return self.source[self.rows, feature].astype(np.float64)
 
     def features(self) -> Features:
-        """Return the rows as values alone."""
+        """Return the rows as unbinned features."""
         return Features(listed_values(self.source, self.rows), self.names, self.table)
 
 
 def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) -> BinnedValues:
-    """Return columns made here with their values, those of the listed rows of a source."""
+    """Return binned columns together with the values of their rows."""
     if rows is None:
         rows = np.arange(len(source), dtype=np.int32)
     arrays = (getattr(columns, part.name) for part in fields(BinnedColumns))
@@ -565,19 +562,19 @@ def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) 
 
 
 def by_column(values: Array) -> Array:
-    """Return a copy of a matrix whose columns lie in one piece each, which cannot be changed."""
+    """Return a read-only copy of a matrix in Fortran order."""
     matrix = np.array(values, order="F")
     matrix.flags.writeable = False
     return matrix
 
 
 def lacks_values(X: TableLike) -> TypeGuard[BinnedColumns]:
-    """Return whether these are columns that hold no values."""
+    """Return whether X is binned without its values."""
     return isinstance(X, BinnedColumns) and not isinstance(X, BinnedValues)
 
 
 def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
-    """Return the listed rows, or what is on the same side of every edge of bins."""
+    """Return the values of rows, or the lower edges of their bins if no values are kept."""
     if isinstance(columns, BinnedValues):
         values: Array = columns.source[columns.rows[rows]]
         return values
@@ -586,15 +583,14 @@ def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
 
 
 def check_summed(columns: object, kind: str) -> None:
-    """Raise ValueError where weak classifiers compare what is made of values, not known here."""
+    """Raise ValueError if X lacks the values that these weak classifiers combine."""
     if lacks_values(columns):
         raise ValueError(
             f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "
-            "got BinnedColumns, which do not hold the values that are added up; "
-            "bin_columns(X, keep_values=True) keeps them"
+            "got BinnedColumns without values; use bin_columns(X, keep_values=True)"
         )
 
 
 def values_of(X: TableLike) -> Any:
-    """Return the values of columns that keep them as features; anything else as it is."""
+    """Return the features of binned columns that keep values; return anything else unchanged."""
     return X.features() if isinstance(X, BinnedValues) else X

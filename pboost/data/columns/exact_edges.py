@@ -1,12 +1,11 @@
-"""Edges of bins from all rows, found by counting rows that lie in several places.
+"""Exact bin edges from the counts of rows in batches or partitions.
 
-A value has a key, an integer of the same order. Of a column there are cells, ranges of keys that
-share their leading bits, with the rows and the mass in each. Counts of partitions are added up.
-Cells in which a bin may end are counted in smaller cells, until each of them is a single value, or
-a single row; then bins are cut as `sort.bin_columns` cuts a sorted column. Bins are cut one after
-the other and equal values stay together, so that where a bin ends depends on all before it: as
-long as cells are wide there is a first and a last place where it may be, and cells between them
-can hold it.
+Each value has a key, an integer in the same order. A cell is a range of keys with common leading
+bits, with its number of rows and its weight. Counts of partitions can be added up. Cells in which
+a bin may end are divided and counted again, until each is a single value or row. Then bins are
+formed as in `binning.bin_columns` for a sorted column. Bins are filled one after the other and
+equal values stay together, so that the end of a bin depends on all bins before it: while cells are
+wide, only a range of cells is known in which a bin ends.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ from pboost.data.read.table import Table
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray
 
-#: Cells that are counted of a column at a time, about.
+#: Approximate number of cells of a feature that are counted in one pass.
 CELLS = 1 << 18
-#: Bits by which a cell is divided at least.
+#: A cell is divided by at least this number of bits.
 LEAST_BITS = 2
 _SIGN = np.uint64(1 << 63)
-#: The share of the mass that a bin is to hold, as in `sort.bin_columns`.
+#: Fraction of its target weight at which a bin is full, as in `binning.bin_columns`.
 _SLACK = 1.0 - 1e-9
 
 
 class Keys(NamedTuple):
-    """Values of some rows of a column as keys, sorted; of missing values there are none.
+    """Sorted keys of some rows of a feature, without missing values.
 
     Attributes
     ----------
     key : ndarray of uint64
-        Integers of the same order as the values.
+        Integers in the same order as the values.
     mass : ndarray of int64, or None
-        Weights of the rows in fixed point; None: 1 each.
+        Weights of the rows in fixed point. None if all are 1.
     """
 
     key: NDArray[np.uint64]
@@ -51,7 +50,7 @@ class Keys(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells that are not empty, in order: least and greatest keys, numbers of rows, and masses."""
+    """Nonempty cells in order: smallest and largest keys, numbers of rows, and weights."""
 
     lowest: NDArray[np.uint64]
     highest: NDArray[np.uint64]
@@ -60,14 +59,14 @@ class Cells(NamedTuple):
 
 
 class CellQuery(NamedTuple):
-    """Cells to be counted in smaller ones.
+    """Cells to divide and count.
 
     Attributes
     ----------
     lowest, highest : ndarray of uint64, shape (m,)
-        Where cells begin and end.
+        First and last key of each cell.
     to : ndarray of uint8, shape (m,)
-        Bits below those that keys of one of the smaller cells share.
+        Number of low bits in which the keys of a smaller cell can differ.
     """
 
     lowest: NDArray[np.uint64]
@@ -76,8 +75,8 @@ class CellQuery(NamedTuple):
 
 
 def sorted_keys(values: Array, mass: NDArray[np.int64] | None) -> Keys:
-    """Return the keys of values, some of which may be NaN, with their masses."""
-    every = np.asarray(values, dtype=np.float64) + 0.0  # one zero
+    """Return the sorted keys of values, without NaN, and their weights."""
+    every = np.asarray(values, dtype=np.float64) + 0.0  # turns -0.0 into 0.0
     rows = _order(every)
     key = every[rows].view(np.uint64)
     key ^= (key.view(np.int64) >> 63).view(np.uint64) | _SIGN
@@ -85,23 +84,23 @@ def sorted_keys(values: Array, mass: NDArray[np.int64] | None) -> Keys:
 
 
 def _order(values: FloatArray) -> IntArray:
-    """Return the rows of a column in increasing order of value, without those that are missing."""
+    """Return the rows in increasing order of value, without missing values."""
     n = len(values)
     order, missing = np.empty((1, n), dtype=np.int32), np.zeros(1, dtype=np.int32)
     items, spare = np.empty((2, n), dtype=np.uint64)
     if binning.sort_columns(values[None], order, items, spare, missing) >= 0:
-        raise ValueError("X: expected finite numbers, or missing ones, got an infinite one")
+        raise ValueError("X: expected finite numbers or missing values, got an infinity")
     known_rows: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
     return known_rows
 
 
 def _values(key: NDArray[np.uint64]) -> FloatArray:
-    """Return the values that have these keys."""
+    """Convert keys to values."""
     return np.where(key & _SIGN, key ^ _SIGN, ~key).view(np.float64)
 
 
 def count_cells(keys: Keys, question: CellQuery) -> Cells:
-    """Count the rows of a partition as a question asks."""
+    """Count the rows of a partition in the cells of a query."""
     key, mass = keys
     start = np.searchsorted(key, question.lowest, "left")
     size = np.searchsorted(key, question.highest, "right") - start
@@ -116,7 +115,7 @@ def count_cells(keys: Keys, question: CellQuery) -> Cells:
 
 
 def joined_cells(parts: Sequence[Cells], question: CellQuery) -> Cells:
-    """Return the counts of all partitions."""
+    """Add up the counts of all partitions."""
     lowest, highest, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = _order(_values(lowest))
     lowest = lowest[order]
@@ -129,13 +128,13 @@ def joined_cells(parts: Sequence[Cells], question: CellQuery) -> Cells:
 def _runs(
     key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: CellQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and the last place of each of the smaller cells in which sorted keys lie."""
+    """Return the first and last position of each run of sorted keys in one smaller cell."""
     prefix = key >> (question.to[0] if len(question.to) == 1 else question.to[cell])
     is_new = prefix[1:] != prefix[:-1]
     if len(question.to) > 1:
         is_new |= cell[1:] != cell[:-1]
     border = np.flatnonzero(is_new).astype(np.int64)
-    some = min(len(key), 1)  # no key has no cell
+    some = min(len(key), 1)  # without keys there are no cells
     return (
         np.concatenate([np.zeros(some, np.int64), border + 1]),
         np.concatenate([border, np.full(some, len(key) - 1, np.int64)]),
@@ -147,16 +146,17 @@ def _sums(values: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int
 
 
 class EdgeSearch:
-    """Finds where the bins of a column end, by questions about its cells.
+    """Search for the bin edges of a feature by repeated counting.
 
     Parameters
     ----------
     max_bins : int
-        The most bins, without that of missing values. Can be set until counts are taken.
+        Maximum number of bins, without the bin of missing values. Can be changed until the first
+        call of `take`.
     is_weighed : bool
-        Whether masses are other than the numbers of rows.
+        Whether rows have weights.
     cells : int, optional
-        How many cells are counted at a time, about; fewer need more questions.
+        Approximate number of cells per pass. Fewer cells need more passes.
     """
 
     def __init__(self, max_bins: int, is_weighed: bool, cells: int | None = None) -> None:
@@ -168,15 +168,15 @@ class EdgeSearch:
         to = 64 - (self._at_once.bit_length() - 1)
         self._asked: CellQuery | None = CellQuery(first, last, np.array([to], dtype=np.uint8))
         self._cuts = False
-        #: Masses at which each of the bins ends at first and at last.
+        #: For each bin, the smallest and largest cumulative weight at which it can end.
         self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
 
     def question(self) -> CellQuery | None:
-        """Return what must be counted, None where edges are known."""
+        """Return the cells to count next, or None if all edges are known."""
         return self._asked
 
     def take(self, counted: Cells) -> None:
-        """Take the counts that were asked for, of all partitions."""
+        """Store the requested counts, summed over all partitions."""
         asked, cells = self._asked, self._cells
         assert asked is not None
         kept = ~np.isin(cells.lowest, asked.lowest)
@@ -188,7 +188,7 @@ class EdgeSearch:
         self._ask()
 
     def _ask(self) -> None:
-        """Find which cells must be counted in smaller ones."""
+        """Select the cells to divide and count next."""
         lowest, highest, rows, _ = self._cells
         is_one = (rows == 1) | (lowest == highest)
         self._cuts = self._cuts or len(is_one) > self.max_bins
@@ -214,7 +214,7 @@ class EdgeSearch:
         self._asked = CellQuery(lowest, highest, to.astype(np.uint8))
 
     def _target(self, total: int, held: int, left: int) -> tuple[int, int]:
-        """Return the least and the greatest mass up to which a bin may reach out for more."""
+        """Return bounds on the cumulative weight at which a bin is full."""
         rest = total - held
         if not self._is_weighed:
             target = held + _wanted_rows(rest, left)
@@ -223,7 +223,7 @@ class EdgeSearch:
         return held + max(0, want - rounding), held + want + rounding
 
     def _may_end(self, is_one: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return in which cells bins may end."""
+        """Return a mask of the cells in which a bin may end."""
         below = np.cumsum(self._cells.mass)
         n, total = len(below), int(below[-1])
         change = np.zeros(n + 1, dtype=np.int64)
@@ -248,7 +248,7 @@ class EdgeSearch:
         return may_end
 
     def _join(self, is_dull: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Make one cell of neighbours in which no bin ends; returns the first of each."""
+        """Merge neighboring cells in which no bin ends; return the first cell of each group."""
         starts = ~is_dull
         starts[0] = True
         starts[1:] |= is_dull[1:] != is_dull[:-1]
@@ -261,17 +261,14 @@ class EdgeSearch:
         return at
 
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Return the values below and above each edge: the last of a bin, the first of the next.
-
-        There is no value between the two.
-        """
+        """Return the last value below and the first value above each edge."""
         assert self._asked is None
         lowest, highest, _, _ = self._cells
         last = np.array(self._ends() if self._cuts else range(len(lowest)), dtype=np.intp)[:-1]
         return _values(highest[last]), _values(lowest[last + 1])
 
     def _ends(self) -> list[int]:
-        """Return the last cell of each bin, as `sort.bin_columns` cuts a sorted column."""
+        """Return the last cell of each bin, as in `binning.bin_columns` for a sorted column."""
         below: list[int] = np.cumsum(self._cells.mass).tolist()
         n, total = len(below), below[-1]
         ends: list[int] = []
@@ -300,12 +297,12 @@ def _wanted_rows(rest: int, left: int) -> int:
 
 
 def most_known(max_bins: int, has_missing: object) -> int:
-    """Return the most bins of a column besides that of missing values."""
+    """Return the maximum number of bins without the bin of missing values."""
     return min(max_bins, MOST_KNOWN) if has_missing else max_bins
 
 
 def level_ends(n_levels: int) -> tuple[FloatArray, FloatArray]:
-    """Return what `EdgeSearch.ends` does of a column of levels, each of which has a bin."""
+    """Return the result of `EdgeSearch.ends` for a categorical feature with a bin per category."""
     level = np.arange(n_levels, dtype=np.float64)
     return level[:-1], level[1:]
 
@@ -315,33 +312,33 @@ def bins_between(
     names: tuple[str, ...] | None,
     table: Table | None,
 ) -> BinnedColumns:
-    """Return bins between edges, given the values on both sides; there are no rows."""
+    """Return bins without rows, given the values on both sides of each edge."""
     d = len(ends)
     n_bins = np.array([len(below) + 1 for below, _ in ends], dtype=np.int32)
     lower, upper = np.zeros((2, d, int(n_bins.max())))
     for j, (below, above) in enumerate(ends):
         upper[j, : len(below)] = below
         lower[j, 1 : len(above) + 1] = above
-        if len(below):  # the ends of all rows are not known yet
+        if len(below):  # the outer ends are not known before all rows are encoded
             lower[j, 0], upper[j, len(below)] = below[0], above[-1]
     none = np.empty((d, 0), dtype=np.uint8)
     return made(BinnedColumns, none, n_bins, lower, upper, names, None, table, None)
 
 
-#: Cells of all columns that are counted in a pass, and of one at least: of more columns each has
-#: fewer, and there are more passes.
+#: Maximum number of cells of all features in a pass, and minimum per feature. With many features
+#: each has fewer cells, and more passes are needed.
 MOST_CELLS, LEAST_CELLS = 1 << 23, 1 << 14
 
 
 class BatchCounts:
-    """Counts the rows of batches, or of partitions, for the searches of all columns, pass by pass.
+    """Counts of rows for the edge searches of all features, collected pass by pass.
 
     Parameters
     ----------
     n_levels : ndarray of int32, shape (d,)
-        Number of levels of columns, which have a bin each; 0 of numbers, which are counted.
+        Number of categories of each feature, which get a bin each. 0 for numeric features.
     is_weighed : bool
-        Whether rows have masses.
+        Whether rows have weights.
     """
 
     def __init__(self, n_levels: IntArray, is_weighed: bool) -> None:
@@ -356,17 +353,17 @@ class BatchCounts:
         self._sums = {j: _Sum(asked) for j, asked in questions.items() if asked is not None}
 
     def limit(self, max_bins: int, has_missing: NDArray[np.bool_]) -> None:
-        """Set the most bins of columns, once it is known which miss values."""
+        """Set the maximum number of bins, once features with missing values are known."""
         for j, search in self._searches.items():
             search.max_bins = most_known(max_bins, has_missing[j])
 
     @property
     def asked(self) -> dict[int, CellQuery]:
-        """What must be counted of columns, in this pass."""
+        """Cells to count in this pass, by feature."""
         return {j: counted.asked for j, counted in self._sums.items()}
 
     def join(self, counted: Mapping[int, Cells]) -> None:
-        """Take in what has been counted of some rows elsewhere, as it is `asked`."""
+        """Add counts from another process."""
         for j, cells in counted.items():
             self._sums[j].add(cells)
 
@@ -382,14 +379,14 @@ class BatchCounts:
         workers.run_each(work, len(asked))
 
     def take(self) -> bool:
-        """Take what all batches have counted; returns whether they must be counted again."""
+        """Finish a pass; return whether another pass is needed."""
         for j, counted in self._sums.items():
             self._searches[j].take(counted.merged())
         self._start()
         return len(self._sums) > 0
 
     def bins(self, names: tuple[str, ...] | None, table: Table | None) -> BinnedColumns:
-        """Return the bins between the edges found; they hold no row."""
+        """Return bins with the edges found, without rows."""
         ends = [
             self._searches[j].ends() if j in self._searches else level_ends(n)
             for j, n in enumerate(self._n_levels.tolist())
@@ -398,7 +395,7 @@ class BatchCounts:
 
 
 class _Sum:
-    """Adds up what batches have counted of a column."""
+    """Sum of the counts of batches for one feature."""
 
     def __init__(self, asked: CellQuery) -> None:
         self.asked = asked
@@ -408,7 +405,7 @@ class _Sum:
     def add(self, cells: Cells) -> None:
         self._parts.append(cells)
         self._n_new += len(cells.rows)
-        # As many are joined as there are, so that each is joined a few times.
+        # Merge when the counts have doubled, so that each count is merged only a few times.
         if self._n_new > max(LEAST_CELLS, 2 * len(self._parts[0].rows)):
             self._parts, self._n_new = [self.merged()], 0
 

@@ -1,4 +1,4 @@
-"""Columns made of X: sorted, or put into bins, a block of them at a time on each thread."""
+"""Sort or bin the features of X, in blocks on several threads."""
 
 from __future__ import annotations
 
@@ -51,35 +51,35 @@ from pboost.values import (
     sealed,
 )
 
-#: Which rows make the edges of bins: of many some, or all.
+#: Rows that determine the bin edges: a sample of large data, or all rows.
 BinEdges: TypeAlias = Literal["sample", "exact"]
 EDGES: tuple[BinEdges, ...] = get_args(BinEdges)
-#: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
+#: Bytes of scratch memory per thread while sorting. Larger blocks cause fewer cache misses.
 SCRATCH_BYTES = 16_000_000
 
 
 def sort_columns(X: TableLike, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
-    """Sort the columns of X once, for use by several fits.
+    """Sort the features of X once, for use by several fits.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Numbers, some of which may be missing, and categories.
+        Numeric and categorical features; missing values are allowed.
     copy : bool
-        False keeps a reference to `X`, which must then not be changed while the columns are used:
-        orders would stay as they are, and thresholds come from the new values.
+        False keeps a reference to `X` and saves memory. Do not modify `X` while the columns are in
+        use: thresholds would be computed from the new values, but in the old order.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth.
+        Number of threads; -1 uses all cores. None chooses a number that suits the amount of work.
 
     Returns
     -------
     SortedColumns
-        To be passed to a builder in place of `X`.
+        Pass it to a fit function in place of `X`.
 
     Raises
     ------
     ValueError, TypeError
-        If `X` is no table, or holds an infinity.
+        If `X` is not a table or contains an infinity.
 
     Examples
     --------
@@ -109,38 +109,41 @@ def bin_columns(
     keep_values: bool = False,
     n_threads: int | None = None,
 ) -> BinnedColumns:
-    """Bin the columns of X once, for binned searches on large data.
-
-    Of more than 200,000 rows of positive weight the edges are made from the 200,000 rows with the
-    least hashes of their values. So they do not depend on the order of the rows, and a row of
-    weight k is k rows. Least and largest values are those of all rows in any case.
-    ``bin_edges="exact"`` makes them from all rows, which takes as long as sorting them.
+    """Bin the features of X once, for binned searches on large data.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Numbers, some of which may be missing, and categories.
+        Numeric and categorical features; missing values are allowed.
     max_bins : int
-        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+        Maximum number of bins per feature, 2 to 256. Bins have about equal weight; equal values
+        share a bin.
     bin_edges : {"sample", "exact"}
-        Rows that make the edges: of more than 200,000 some, or all.
+        "sample" computes the edges from at most 200,000 rows. "exact" uses all rows, which takes as
+        long as sorting them.
     sample_weight : array_like of shape (n,), optional
-        Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
+        Sample weights. Rows of weight 0 are binned but do not influence the edges.
     keep_values : bool
-        Whether the columns keep a copy of the values, for what reads these:
-        `pboost.observation.gaussian`, weak learners that add up columns, probit trees.
+        Whether to keep a copy of the values. `pboost.observation.gaussian`, weak learners that
+        combine features, and probit trees need it.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth.
+        Number of threads; -1 uses all cores. None chooses a number that suits the amount of work.
 
     Returns
     -------
     BinnedColumns
-        To be passed to a builder in place of `X`; with `keep_values` they are `BinnedValues`.
+        Pass it to a fit function in place of `X`. With `keep_values` it is a `BinnedValues`.
 
     Raises
     ------
     ValueError, TypeError
-        If `X` is no table, or holds an infinity, or an option is out of range.
+        If `X` is not a table or contains an infinity, or if an option is out of range.
+
+    Notes
+    -----
+    The sample consists of the 200,000 rows of positive weight with the smallest hashes of their
+    values. The edges therefore do not depend on the order of the rows, and a row of weight k counts
+    as k rows. The minimum and the maximum always come from all rows.
 
     Examples
     --------
@@ -173,7 +176,7 @@ def sorted_columns(
     n_threads: int | None,
     projections: Projections | None = None,
 ) -> SortedColumns:
-    """Sort the listed rows of checked features, or of projections of them."""
+    """Sort a subset of the rows by each feature or projection."""
     d = features.n_features if projections is None else projections.n_inputs
     with Workers(n_threads, d * len(rows)) as workers:
         return columns_sorted(features, rows, max_bins, workers, projections)
@@ -186,7 +189,7 @@ def columns_sorted(
     workers: Workers,
     projections: Projections | None = None,
 ) -> SortedColumns:
-    """Sort as `sorted_columns` does, on these threads."""
+    """Do the work of `sorted_columns` on existing worker threads."""
     gather, d = _gathering(features.values, projections)
     n_levels, n_missing = counted(features, d, projections is None)
     order = _sorted(gather, d, rows, workers, n_missing)
@@ -203,16 +206,16 @@ def columns_sorted(
 
 
 def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
-    """Return the packed orders (d, n) of the listed rows of a matrix of finite numbers."""
+    """Return the packed orders (d, n) of rows of a matrix of finite numbers."""
     return _sorted(*_gathering(values, None), rows, workers)
 
 
 def column_ranks(
     values: Array, rows: IntArray, order: IntArray | None, n_threads: int | None
 ) -> IntArray:
-    """Return the ranks (d, n) of the listed rows of a matrix, equal values alike.
+    """Return the ranks (d, n) of rows of a matrix; equal values have equal ranks.
 
-    `order` are their packed orders, where these are known.
+    `order` is the packed order of the rows, or None to compute it.
     """
     with Workers(n_threads, len(rows) * values.shape[1]) as workers:
         order = sorted_orders(values, rows, workers) if order is None else order
@@ -233,16 +236,16 @@ def binned_columns(
     n_threads: int | None,
     projections: Projections | None = None,
 ) -> BinnedColumns:
-    """Bin the listed rows of checked features, or of projections of them.
+    """Bin a subset of the rows by each feature or projection, with edges from a sample.
 
-    `fixed` are the weights of the rows, or empty. The edges of many are those of a part of them.
+    `fixed` contains the weights in fixed point, or is empty.
     """
     gather, d = _gathering(features.values, projections)
     with Workers(n_threads, d * len(rows)) as workers:
         part, has_missing = rows_of_edges(features.values, rows, fixed, workers)
         if part is None:
             return all_binned(features, rows, max_bins, fixed, workers, projections)
-        if has_missing:  # their code is that after the last bin
+        if has_missing:  # missing values take the code after the last bin
             max_bins = min(max_bins, MOST_KNOWN)
         of_part = fixed[part] if len(fixed) else fixed
         sampled = all_binned(features, rows[part], max_bins, of_part, workers, projections)
@@ -253,7 +256,7 @@ def binned_columns(
 def binned_features(
     features: Features, weights: FloatArray | None, max_bins: int, n_threads: int | None
 ) -> BinnedColumns:
-    """Return the bins of the rows of positive weight; others are in any."""
+    """Bin the rows of positive weight; other rows get code 0."""
     n, fixed = len(features.values), NO_WEIGHT
     rows = np.arange(n, dtype=np.int32)
     if weights is not None:
@@ -270,7 +273,7 @@ def binned_features(
 def codes_between(
     columns: BinnedColumns, values: Array, rows: IntArray, n_threads: int | None
 ) -> NDArray[np.uint8]:
-    """Return the codes (d, m) of the listed rows of a matrix between the edges of bins."""
+    """Return the codes (d, m) of rows of a matrix, given the bins."""
     with Workers(n_threads, columns.n_features * len(rows)) as workers:
         return code_rows(partial(binning.gather_columns, values), rows, columns, workers)[0]
 
@@ -283,14 +286,14 @@ def all_binned(
     workers: Workers,
     projections: Projections | None,
 ) -> BinnedColumns:
-    """Bin as `binned_columns` does, with edges from all rows."""
+    """Bin a subset of the rows by each feature or projection, with edges from all of them."""
     gather, d = _gathering(features.values, projections)
     n = len(rows)
     n_levels, n_missing = counted(features, d, projections is None)
     codes = np.empty((d, n), dtype=np.uint8)
     n_bins = np.empty(d, dtype=np.int32)
     bin_limit = min(max_bins, max(n, 1))
-    # One place more for the missing, of which the ends are NaN.
+    # One more bin for missing values, whose ends are NaN.
     places = (
         bin_limit if n_levels is None else min(max(bin_limit, most_bins(n_levels)) + 1, MAX_BINS)
     )
@@ -319,7 +322,7 @@ def all_binned(
                 lower[j, n_bins[j]] = upper[j, n_bins[j]] = np.nan
             if j - first in has_levels:
                 continue
-            if edges[-1] == 0:  # missing everywhere
+            if edges[-1] == 0:  # all values are missing
                 lower[j, 0] = upper[j, 0] = np.nan
                 continue
             column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
@@ -348,7 +351,7 @@ def _sorted(
 
 
 def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
-    """Return what writes columns of `values`, or of projections of them, and their number."""
+    """Return a function that copies features or projections, and their number."""
     if projections is not None:
         return partial(projections.gather, values), projections.n_inputs
     return partial(binning.gather_columns, values), values.shape[1]
@@ -363,16 +366,16 @@ def _sort_blocks(
     workers: Workers,
     n_missing: IntArray | None,
 ) -> None:
-    """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``.
+    """Sort blocks of features into `orders`, or pass them to ``keep(first, order, columns)``.
 
-    `n_missing` (d,) are told how many rows of each column are missing, where some may be.
+    `n_missing` (d,), if given, is filled with the number of missing values of each feature.
     """
     n = len(rows)
     width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
 
     def work(first: int, last: int) -> None:
-        # One piece of memory, so that what a fit frees stays less than twice the largest, see
-        # `_weighed` of the training data: columns, two of keys, and orders nobody keeps.
+        # A single allocation, so that the memory freed by a fit stays below twice its largest
+        # block; see `weighed` in targets.py.
         n_columns = min(width, last - first)
         halves = 0 if orders is not None else -(-n_columns // 2)
         scratch = np.empty((n_columns + 2 + halves, n))
@@ -386,9 +389,9 @@ def _sort_blocks(
             check_stop()
             missing = None if n_missing is None else n_missing[start : start + len(block)]
             wrong = binning.sort_columns(block, order, items, spare, missing)
-            if wrong >= 0:  # of a table in memory it is found before
+            if wrong >= 0:  # tables in memory are checked earlier
                 raise ValueError(
-                    f"X: expected finite numbers{'' if missing is None else ', or missing ones'}, "
+                    f"X: expected finite numbers{'' if missing is None else ' or missing values'}, "
                     f"got others in column {start + wrong}; values may have changed on disk"
                 )
             if keep is not None:
@@ -398,7 +401,7 @@ def _sort_blocks(
 
 
 def read_once(X: TableLike, sample_weight: ArrayLike | None, takes: Takes) -> Any:
-    """Return X as it is trained on, to be read from again: columns made before, or features."""
+    """Return X in a form that can be read several times: checked features or prepared columns."""
     if isinstance(X, SortedColumns | BinnedColumns):
         return X
     features = as_features(X)

@@ -1,4 +1,4 @@
-"""Columns that were made before, checked; what columns have that are more than numbers."""
+"""Checks of sorted and binned columns, and flags for missing values and categories."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from pboost.data.read.convert import Features, check_size
 from pboost.threads import check_stop
 from pboost.values import Array, IntArray, sealed
 
-#: What a column has; see ``pboost/_core/types.pxd``.
+#: Flags of a feature; see ``pboost/_core/types.pxd``.
 HOLES, LEVELS = 1, 2
 ROW_MASK = np.int32(0x7FFFFFFF)
 MAX_BINS = 256
-#: The most bins of a column with missing values: their code is that after the last.
+#: Maximum number of bins of a feature with missing values, which take the code after the last bin.
 MOST_KNOWN = MAX_BINS - 1
 #: Default of `categorical_smoothing`.
 LEVEL_SMOOTHING = 2.0
-#: Weights that differ by less, as a share of them, are equal.
+#: Relative difference below which two weights count as equal.
 SAME_WEIGHT = 1e-9
 
 
 def is_heavier(second: Any, first: Any) -> Any:
     """Return whether the second of two weights is larger by more than rounding.
 
-    Then rows without a value go there, where a node has seen none.
+    If a node had no missing values in training, they follow its heavier branch.
     """
     return second * (1 - SAME_WEIGHT) > first
 
 
 def flags(n_missing: IntArray | None, n_levels: IntArray | None) -> NDArray[np.uint8] | None:
-    """Return what each column has, None where all are numbers without holes."""
+    """Return the flags of each feature, or None if all are numeric without missing values."""
     parts = zip((HOLES, LEVELS), (n_missing, n_levels), strict=True)
     column_flags = [flag * (count > 0) for flag, count in parts if count is not None]
     special = sum(column_flags[1:], column_flags[0]).astype(np.uint8) if column_flags else None
@@ -43,34 +43,31 @@ def flags(n_missing: IntArray | None, n_levels: IntArray | None) -> NDArray[np.u
 
 
 def has(special: NDArray[np.uint8] | None, what: int, feature: int) -> bool:
-    """Return whether a column has missing values, or levels."""
+    """Return whether a feature has a flag."""
     return special is not None and bool(special[feature] & what)
 
 
 def levels_among(special: NDArray[np.uint8] | None, first: int, last: int) -> list[int]:
-    """Return which of the columns first..last-1 hold levels."""
+    """Return the categorical features among first..last-1."""
     if special is None:
         return []
     return [j for j in range(first, last) if special[j] & LEVELS]
 
 
 def most_bins(n_bins: IntArray, special: NDArray[np.uint8] | None = None) -> int:
-    """Return the largest number of bins of a column: arrays by bin need no more places.
-
-    That of the missing rows counts, too.
-    """
+    """Return the maximum number of bins of a feature, including the bin of missing values."""
     return int((n_bins if special is None else n_bins + (special & HOLES)).max(initial=1))
 
 
 def trimmed(by_bin: Array, size: int) -> Array:
-    """Return the first places of an array by column and bin, without the memory of the others."""
+    """Return an array of shape (features, bins) cut to `size` bins; free the rest of the memory."""
     return by_bin if by_bin.shape[1] == size else by_bin[:, :size].copy()
 
 
 def bin_starts(
     d: int, max_bins: int, n_levels: IntArray | None, special: NDArray[np.uint8] | None
 ) -> IntArray:
-    """Return places for the first positions of `max_bins` bins, or of as many as there are levels."""
+    """Allocate the first positions of `max_bins` bins, or of one bin per category if more."""
     if special is None:
         return np.zeros((d, max_bins + 1), dtype=np.int32)
     max_bins = max(max_bins, most_bins(n_levels) if n_levels is not None else 0)
@@ -78,16 +75,16 @@ def bin_starts(
 
 
 def level_of(source: Array, rows: IntArray, feature: int, row: IntArray) -> Array:
-    """Return the levels of rows, as numbers."""
+    """Return the categories of rows, as numbers."""
     return np.asarray(source[rows[row], feature])
 
 
 def counted(
     features: Features, d: int, are_columns: bool
 ) -> tuple[IntArray | None, IntArray | None]:
-    """Return how many levels the columns have, and places for how many rows are missing.
+    """Return the numbers of categories, and zeros to count missing values in.
 
-    None where no column is special, or they are no columns but sums of these.
+    Both are None if no feature is special, or for projections of features.
     """
     table = features.table
     if table is None or not are_columns:
@@ -105,10 +102,10 @@ def bin_levels(
     n_bins: IntArray,
     codes: NDArray[np.uint8],
 ) -> None:
-    """Make a bin of each level of a column; those of levels that do not occur are empty.
+    """Create one bin per category of a feature; categories that do not occur have empty bins.
 
-    `order` (1, n) are its sorted rows, of which ``level_of(rows)`` are the numbers of the levels.
-    The other arrays are those of all columns.
+    `order` (1, n) contains the sorted rows, and ``level_of(rows)`` returns their category numbers.
+    The other arrays cover all features.
     """
     part, n = slice(feature, feature + 1), order.shape[1]
     known, n_here = n - int(n_missing[feature]), int(n_levels[feature])
@@ -129,22 +126,22 @@ def bin_levels(
     n_bins[feature] = n_here
 
 
-#: What `sort.check_sorted` finds wrong.
+#: Messages for the error codes of `binning.check_sorted`.
 _WRONG = {
     1: "packed_order: expected each row once in every column",
-    2: "packed_order: expected the order of the values of the source, and the sign bit where one "
-    "equals the one before",
-    3: "bin_start, n_bins: expected bins that share out the sorted rows, no equal values to two",
-    4: "codes: expected the bins in which the sorted rows lie",
+    2: "packed_order: expected rows sorted by value, with the sign bit set if a value equals the "
+    "previous one",
+    3: "bin_start, n_bins: expected bins that cover the sorted rows, with equal values in one bin",
+    4: "codes: expected the bin of each row",
 }
-#: Columns that are checked at once, which are read from rows of X with fewer misses.
+#: Number of features checked together, to reduce cache misses.
 _TOGETHER = 16
 
 
 def kept(name: str, array: object, dtype: DTypeLike) -> Array:
-    """Return an array, C-contiguous, that nothing can change, copied where something could.
+    """Return an array as C-contiguous and read-only, copied only if it could be modified.
 
-    Not copied are those that this function or a pickle has made, and files mapped to be read.
+    Arrays made by this function or a pickle, and read-only memory maps, are not copied.
     """
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
@@ -168,22 +165,22 @@ def _is_immutable(array: Array) -> bool:
 
 
 def row_numbers(rows: object, n: int) -> IntArray:
-    """Return listed rows, of 0, …, n - 1, as kernels read them."""
+    """Return row indices in 0, ..., n - 1 as int32."""
     numbers = np.asarray(rows)
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise TypeError(
-            f"rows: expected whole numbers in one dimension, got {numbers.dtype} of shape "
-            f"{numbers.shape}; numpy.flatnonzero lists the rows of a mask"
+            f"rows: expected integers in one dimension, got {numbers.dtype} of shape "
+            f"{numbers.shape}; use numpy.flatnonzero to convert a mask"
         )
     lowest, highest = numbers.min(initial=0), numbers.max(initial=0)
     if numbers.size and not 0 <= lowest <= highest < n:
         wrong = lowest if lowest < 0 else highest
-        raise IndexError(f"rows: expected numbers in 0..{n - 1}, got {wrong}")
+        raise IndexError(f"rows: expected indices in 0..{n - 1}, got {wrong}")
     return np.ascontiguousarray(numbers, dtype=np.int32)
 
 
 def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
-    """Return the names of columns."""
+    """Return the feature names as a tuple, or None; raise ValueError if they are invalid."""
     if names is None:
         return None
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -194,7 +191,7 @@ def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
 
 
 def check_dimensions(columns: object, dimensions: dict[str, int]) -> None:
-    """Check the numbers of dimensions of these arrays."""
+    """Check the number of dimensions of arrays."""
     for name, ndim in dimensions.items():
         shape = getattr(columns, name).shape
         if len(shape) != ndim:
@@ -202,22 +199,24 @@ def check_dimensions(columns: object, dimensions: dict[str, int]) -> None:
 
 
 def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
-    """Check the shapes of arrays; those of `codes` are the number of columns and of rows."""
+    """Check the shapes of arrays, and the size of `codes`."""
     for name, shape in shapes.items():
         if getattr(columns, name).shape != shape:
             actual = getattr(columns, name).shape
             raise ValueError(f"{name}: expected shape {shape}, got {actual}")
     if min(columns.codes.shape) == 0:
-        raise ValueError(f"codes: expected one row and column or more, got {columns.codes.shape}")
+        raise ValueError(
+            f"codes: expected at least one row and one column, got {columns.codes.shape}"
+        )
     check_size(columns.codes.shape[::-1])
 
 
 def check_source(
     source: object, rows: Array, names: object, special: Array | None
 ) -> tuple[str, ...] | None:
-    """Check values, finite numbers, and which of their rows are meant; return their names.
+    """Check the feature values and row indices; return the feature names.
 
-    Of `special` columns some may be missing.
+    Only features with flags in `special` may have missing values.
     """
     if not (
         isinstance(source, np.ndarray)
@@ -226,27 +225,27 @@ def check_source(
     ):
         raise ValueError("source: expected a matrix of float64 or float32")
     if rows.min() < 0 or rows.max() >= len(source):
-        raise ValueError(f"rows: expected rows of the source, in [0, {len(source)})")
+        raise ValueError(f"rows: expected indices of rows of the source, in [0, {len(source)})")
     names = checked_names(names, source.shape[1])
     if special is None:
         check_finite(Features(source, names))
     else:
         check_special(special, source.shape[1])
         if np.isinf(source).any():
-            raise ValueError("source: expected no infinities")
+            raise ValueError("source: expected finite numbers or missing values, got an infinity")
     return names
 
 
 def check_special(special: Array, n_features: int) -> None:
-    """Check what columns have that others do not."""
+    """Check the flags of the features."""
     if special.shape != (n_features,) or (special > (HOLES | LEVELS)).any():
         raise ValueError(f"special: expected {n_features} numbers from 0 to {HOLES | LEVELS}")
 
 
 def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int, last: int) -> None:
-    """Check the orders, bins and codes of the columns first..last-1 and their values.
+    """Check the orders, bins and codes of features first..last-1 against their values.
 
-    `gather` writes the values of columns, the first of which is given, to the rows of a matrix.
+    ``gather(start, block)`` writes the values of features from `start` on to the rows of a matrix.
     """
     n, special = columns.codes.shape[1], columns.special
     seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))
@@ -269,7 +268,7 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
 
 
 def check_bins(columns: Any, max_bins: int) -> None:
-    """Check the codes of binned columns, and the least and largest values of their bins."""
+    """Check the codes of binned columns, and the minimum and maximum of their bins."""
     codes, n_bins, lower, upper = columns.codes, columns.n_bins, columns.lower, columns.upper
     n_codes = n_bins
     if columns.special is not None:
@@ -280,8 +279,8 @@ def check_bins(columns: Any, max_bins: int) -> None:
     if (codes.max(axis=1) >= n_codes).any():
         raise ValueError("codes: expected numbers below n_bins")
     used = np.arange(lower.shape[1]) < n_bins[:, None]
-    if n_codes is not n_bins:  # a column may be missing everywhere
+    if n_codes is not n_bins:  # all values of a feature may be missing
         used[(n_bins == 1) & np.isnan(lower[:, 0])] = False
     is_number = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
     if not is_number[used].all() or not (upper[:, :-1] < lower[:, 1:])[used[:, 1:]].all():
-        raise ValueError("lower, upper: expected the ends of the bins, finite and increasing")
+        raise ValueError("lower, upper: expected finite, increasing ends of the bins")

@@ -1,7 +1,7 @@
-"""Bins of large tables: edges from some of the rows, then the bin of every row between them.
+"""Binning of large tables: edges from a sample of the rows, then codes of all rows.
 
-Which rows these are depends on what is in them, and on nothing else: neither on their order, nor
-on how often one stands there, nor on the number of threads.
+The sample depends only on the set of distinct rows, not on their order, on duplicates or on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pboost.data.columns.prebuilt import flags, levels_among, most_bins
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray
 
-#: Rows of different contents from which the edges are made where there are more.
+#: Maximum number of distinct rows from which the edges are computed.
 SAMPLE_ROWS = 200_000
-#: Columns and rows that are read at a time: they stay in the second cache.
+#: Number of columns and rows per block, which fits into the L2 cache.
 WIDTH, HEIGHT = 32, 1000
-#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
+#: ``gather(rows, first, columns)`` writes columns of rows, from column `first` on, to a matrix.
 Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
 
 
 def rows_of_edges(
     values: Array, rows: IntArray, fixed: NDArray[np.int64], workers: Workers
 ) -> tuple[NDArray[np.intp] | None, bool]:
-    """Return which of the listed rows make the edges, None if all; whether a value is missing.
+    """Return the rows that determine the edges, or None for all; and whether a value is missing.
 
-    They are those of positive weight with the `SAMPLE_ROWS` least hashes of contents. `fixed` are
-    the weights, or empty.
+    These are the rows of positive weight with the `SAMPLE_ROWS` smallest hashes. `fixed` contains
+    the weights, or is empty.
     """
     if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:
         return None, False
@@ -47,7 +47,7 @@ def rows_of_edges(
 
 
 def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArray[np.uint64], bool]:
-    """Return the hashes of what is in the listed rows, and whether a value is missing."""
+    """Return the hashes of rows, and whether a value is missing."""
     hashed = np.empty(len(rows), dtype=np.uint64)
 
     def work(first: int, last: int) -> bool:
@@ -58,13 +58,13 @@ def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArra
 
 
 def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
-    """Return the `SAMPLE_ROWS`-th of the different hashes, None where there are no more."""
+    """Return the `SAMPLE_ROWS`-th smallest distinct hash, or None if there are not more."""
     share = 1.1 * SAMPLE_ROWS / len(hashed)
     while True:
-        # Few are sorted, unless rows are repeated.
+        # Sort only the smallest hashes; more of them if many rows are duplicates.
         some = hashed[hashed < np.uint64(share * 2.0**64)] if share < 1.0 else hashed.copy()
         some.sort()
-        distinct = some[np.flatnonzero(some[1:] != some[:-1])]  # but the last
+        distinct = some[np.flatnonzero(some[1:] != some[:-1])]  # without the last one
         if len(distinct) >= SAMPLE_ROWS:
             return np.uint64(distinct[SAMPLE_ROWS - 1])
         if share >= 1.0:
@@ -79,13 +79,13 @@ def coded_columns(
     sampled: BinnedColumns,
     workers: Workers,
 ) -> BinnedColumns:
-    """Return the bins of the listed rows between the thresholds of bins of some of them."""
+    """Bin rows with the edges of a sample."""
     codes, ends = code_rows(gather, rows, sampled, workers)
     return with_ends(codes, ends, n_levels, sampled)
 
 
 class Ends(NamedTuple):
-    """Least and greatest value in each bin, and number of rows, (d, 256) each."""
+    """Minimum and maximum of each bin, and number of rows, each of shape (d, 256)."""
 
     lower: FloatArray
     upper: FloatArray
@@ -93,7 +93,7 @@ class Ends(NamedTuple):
 
 
 def joined_ends(parts: Iterable[Ends], d: int) -> Ends:
-    """Return the ends of bins of all rows, given those of parts."""
+    """Combine the ends of bins of several parts of the rows."""
     lower, upper, count = _no_ends(d)
     for lowest, greatest, some in parts:
         np.minimum(lower, lowest, out=lower)
@@ -110,7 +110,7 @@ def _no_ends(d: int) -> Ends:
 def code_rows(
     gather: Gather, rows: IntArray, sampled: BinnedColumns, workers: Workers
 ) -> tuple[NDArray[np.uint8], Ends]:
-    """Return the codes of the listed rows, and the ends of their bins."""
+    """Return the codes of rows, and the ends of their bins."""
     d, n, n_bins = sampled.n_features, len(rows), sampled.n_bins
     edge = _edges(sampled)
     codes = np.empty((d, n), dtype=np.uint8)
@@ -130,14 +130,14 @@ def code_rows(
                 binning.code_columns(columns, row, *arrays)
         return ends
 
-    # A thread has rows of its own: of few columns each would read what stands between its own.
+    # Each thread has its own rows. Splitting by columns would read every cache line several times.
     return codes, joined_ends(workers.run(work, n, multiple=HEIGHT), d)
 
 
 def with_ends(
     codes: NDArray[np.uint8], ends: Ends, n_levels: IntArray | None, sampled: BinnedColumns
 ) -> BinnedColumns:
-    """Return columns of these codes, given the ends of the bins, which are changed."""
+    """Return columns with these codes and ends of bins; the ends are modified."""
     (lower, upper, count), d, n_bins = ends, sampled.n_features, sampled.n_bins
     place, known = np.arange(MAX_BINS), n_bins[:, None]
     n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
@@ -157,7 +157,7 @@ def with_ends(
 
 
 def _edges(sampled: BinnedColumns) -> FloatArray:
-    """Return the thresholds between bins as (d, 255), with infinity after the last."""
+    """Return the thresholds between bins as (d, 255), padded with infinity."""
     edge = np.full((sampled.n_features, MAX_BINS - 1), np.inf)
     between = midpoint(sampled.upper[:, :-1], sampled.lower[:, 1:])
     is_edge = np.arange(between.shape[1]) < sampled.n_bins[:, None] - 1
@@ -166,17 +166,17 @@ def _edges(sampled: BinnedColumns) -> FloatArray:
 
 
 class RowSample:
-    """Different rows of least hashes, `SAMPLE_ROWS` at most.
+    """Sample of the distinct rows with the smallest hashes, at most `SAMPLE_ROWS`.
 
     Parameters
     ----------
     d : int
-        Number of columns.
+        Number of features.
 
     Attributes
     ----------
     is_part : bool
-        Whether there were more different rows.
+        Whether there were more distinct rows.
     """
 
     def __init__(self, d: int) -> None:
@@ -190,7 +190,7 @@ class RowSample:
     def add(
         self, values: Array, hashed: NDArray[np.uint64], mass: NDArray[np.int64] | None
     ) -> None:
-        """Take rows, given their hashes and masses, by default 1; those of mass 0 are none."""
+        """Add rows, given their hashes and weights (default 1); ignore rows of weight 0."""
         is_in = hashed <= self._limit
         if mass is not None:
             is_in &= mass > 0
@@ -204,7 +204,7 @@ class RowSample:
             self._join()
 
     def _join(self) -> None:
-        """Bring what is new together with what was there before."""
+        """Merge new rows into the sample."""
         before = self._hashed, self._values, self._mass
         hashes, values, masses = zip(before, *self._new, strict=True)
         hashed, mass = np.concatenate(hashes), np.concatenate(masses)
@@ -220,7 +220,7 @@ class RowSample:
             self._mass = self._mass[:limit]
 
     def rows(self) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the rows (m, d), and the mass of all copies of each."""
+        """Return the rows (m, d), and the total weight of the copies of each."""
         if self._new:
             self._join()
         return self._values, self._mass

@@ -1,1 +1,1 @@
-"""What nodes compare with thresholds where that is not a column of X."""
+"""Inputs of nodes other than features of X: projections, separators, category sets, functions."""

@@ -1,4 +1,4 @@
-"""What stands for missing values where columns are added up; standard deviations of features."""
+"""Imputation of missing values in sums of features; means and standard deviations of features."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from pboost.data.read.table import Table, column_label
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, first_false
 
-#: Bits of a mean that are kept, so that sums that differ in rounding give the same one.
+#: Bits to which means are rounded, so that rounding errors of sums have no effect.
 MEAN_BITS = 40
 
 
 def filled(values: Array, fill: FloatArray | None) -> Array:
-    """Return rows in which the missing values of each column are those of `fill` (d,).
-
-    Rows without holes are returned as they are.
-    """
+    """Replace the missing values of each column by `fill` (d,); return complete rows unchanged."""
     holes = np.isnan(values)
     if fill is None or not holes.any():
         return values
@@ -35,10 +32,10 @@ def known_sigma(
     n_features: int,
     table: Table | None,
 ) -> FloatArray:
-    """Return standard deviations of rows X (n, d), 0 where there is no value, and of categories.
+    """Return standard deviations with 0 for missing values and categorical features.
 
-    `sigma` is one number, or that of each column or cell; `values` returns X. ValueError where it
-    is NaN though there is a value, or of a category not 0 or NaN.
+    `sigma` is a number, or an array by column or by cell; `values` returns X. Raises ValueError for
+    NaN at a known value, or a positive number for a category.
     """
     levels = [] if table is None else [j for j, of in enumerate(table.categories) if of is not None]
     if not sigma.ndim:
@@ -49,7 +46,7 @@ def known_sigma(
     if of_levels.any():
         j = levels[int(np.nonzero(of_levels)[-1][0])]
         raise ValueError(
-            f"sigma: expected 0 or NaN for a column of categories, got {sigma[..., j].max()} for "
+            f"sigma: expected 0 or NaN for a categorical feature, got {sigma[..., j].max()} for "
             f"{column_label(names, j)}"
         )
     if not levels and not np.isnan(sigma).any():
@@ -60,7 +57,7 @@ def known_sigma(
     if is_unknown.any():
         row, j = (int(place[0]) for place in np.nonzero(is_unknown))
         raise ValueError(
-            "sigma: expected a number where X has one, got nan in "
+            "sigma: expected a number for each known value of X, got nan in "
             f"{column_label(names, j)}, row {row}"
         )
     sigma[np.isnan(sigma)] = 0.0
@@ -68,12 +65,12 @@ def known_sigma(
 
 
 def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted mean of the known values of each column of the listed rows, rounded.
+    """Return the weighted mean of the known values of each column, rounded.
 
-    It is 0 where no value is known, and lies between the least and the largest value.
+    It is 0 without known values, and always between the minimum and the maximum.
     """
     lowest, highest = column_ends(X, rows)
-    # In units of about the largest number: sums of larger ones need not be finite.
+    # Scaled by about the largest number, because sums could overflow.
     exponent = np.frexp(np.maximum(-lowest, highest))[1]
     unit = np.ldexp(1.0, exponent - 1)
     mass, total, _ = column_moments(X, rows, weights, np.zeros(len(unit)), unit)
@@ -84,14 +81,13 @@ def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> Float
 
 
 def column_spread(X: Floats, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each column, whatever its scale.
+    """Return the weighted standard deviation of the known values of each column, or 0.
 
-    It is that of the values that are known, 0 where none is. Nothing is left to BLAS, whose sums
-    differ in the last bits with the number of its threads.
+    BLAS is not used, because its sums depend on the number of threads.
     """
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     lowest, highest = column_ends(X, rows)
-    # In units of about the largest deviation, in which sums are precise.
+    # Scaled by about the largest deviation, so that sums are precise.
     middle, half = lowest / 2 + highest / 2, highest / 2 - lowest / 2
     unit = np.ldexp(1.0, np.frexp(half)[1])
     of_rows = weights[rows]
@@ -104,10 +100,7 @@ def column_spread(X: Floats, weights: FloatArray) -> FloatArray:
 
 
 def column_ends(X: Floats, rows: IntArray) -> FloatArray:
-    """Return the least and the largest known value of the columns of listed rows, (2, d).
-
-    They are 0 where no value is known.
-    """
+    """Return the minimum and maximum (2, d) of the known values of each column, or 0."""
     ends = np.empty((X.shape[1], 2))
     rows = np.ascontiguousarray(rows, dtype=np.int32)
 
@@ -125,10 +118,10 @@ def column_moments(
     origin: FloatArray,
     unit: FloatArray,
 ) -> FloatArray:
-    """Return sums of w, w z and w z**2 over the known values of the columns of listed rows, (3, d).
+    """Return the sums (3, d) of w, w z and w z**2 over the known values of each column.
 
-    z are the values less `origin` (d,), divided by `unit` (d,); w are the weights (n,), 1 by
-    default, divided by the largest.
+    z is the value minus `origin` (d,), divided by `unit` (d,). w is the weight (n,), by default 1,
+    divided by the maximum.
     """
     moments = np.empty((X.shape[1], 3))
     rows = np.ascontiguousarray(rows, dtype=np.int32)
@@ -145,15 +138,14 @@ def column_moments(
 def as_sigma(sigma: ArrayLike | None) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
-    0 is that of what is exact; of several they may be NaN, where there is no value.
+    Exact values have 0. Arrays can contain NaN for missing values.
 
     Raises
     ------
     TypeError
-        If `sigma` is not numbers in an array.
+        If `sigma` is not numeric.
     ValueError
-        If it hides values by a mask, has more than two dimensions or holds what is negative or
-        infinite.
+        If it is masked, has more than two dimensions, or contains negative or infinite numbers.
     """
     if hasattr(sigma, "columns"):
         raise TypeError("sigma: expected a number or an array, got a data frame")
@@ -164,16 +156,16 @@ def as_sigma(sigma: ArrayLike | None) -> Array:
     if (at := first_false(is_right | np.isnan(values) if values.ndim else is_right)) >= 0:
         place = [int(index) for index in np.unravel_index(at, values.shape)]
         raise ValueError(
-            f"sigma: expected finite numbers of at least 0, got {values.flat[at]}"
+            f"sigma: expected finite numbers >= 0, got {values.flat[at]}"
             + (f" at {place}" if place else "")
         )
     return values
 
 
 def check_sigma_shape(sigma: Array, n: int, d: int) -> None:
-    """Raise ValueError if standard deviations do not fit n rows of d columns."""
+    """Raise ValueError if the shape of standard deviations does not match n rows and d columns."""
     if sigma.shape not in ((), (d,), (n, d)):
         raise ValueError(
-            f"sigma: expected a number, shape ({d},) with one per column of X, or ({n}, {d}) with "
-            f"one per cell, got shape {sigma.shape}"
+            f"sigma: expected a number, shape ({d},) with one per feature, or ({n}, {d}) with one "
+            f"per cell, got shape {sigma.shape}"
         )

@@ -1,4 +1,4 @@
-"""Weak classifiers that are functions of a row: as a model holds them, and how they are asked."""
+"""Weak classifiers that are functions of a row: oracles and estimators."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pboost.data.node_inputs.inputs import Inputs
 from pboost.data.read.convert import RowTable
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: A function of rows, and of a generator: -1 or +1, or the probability of +1.
+#: Function of rows and a generator that returns -1 or +1, or the probability of +1.
 Function: TypeAlias = Callable[..., Any]
-#: Rounding by which probabilities may leave [0, 1].
+#: Tolerance for probabilities outside [0, 1].
 SLACK = 1e-9
-GIVEN_ANSWERS = "certifies the answers given in training, not those of predictions"
+GIVEN_ANSWERS = "bounds the error of the answers in training, not of predictions"
 
 
 @dataclass(frozen=True, eq=False)
 class Oracles(Inputs):
-    """What nodes ask: number i of a row is the answer of function i.
+    """Node inputs that are outputs of functions: input i is the output of function i.
 
     Attributes
     ----------
     functions : tuple
-        Of oracles, their functions; of estimators, the fitted estimators.
+        Oracle functions or fitted estimators.
     is_random : bool
-        Whether they are oracles, whose answers may differ from call to call.
+        Whether they are oracles, whose outputs can differ between calls.
     row_shape : tuple of int or None
-        Shape of one row of X in training; None where it was a data frame.
+        Shape of a row of X in training. None for a data frame.
     """
 
     functions: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Oracles(Inputs):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """What to know of a certificate that rests on them."""
+        """Restriction of the certificate of a model with these inputs."""
         return GIVEN_ANSWERS if self.is_random else ""
 
     @property
@@ -49,46 +49,46 @@ class Oracles(Inputs):
         return len(self.functions)
 
     def validate(self, n_features: int) -> None:
-        """Raise ValueError if these cannot be asked about rows with this many columns."""
+        """Raise ValueError if the functions do not accept rows with this number of features."""
         shape = self.row_shape
         if shape is not None and n_features != (shape[0] if shape else 1):
-            raise ValueError(f"inputs: made for rows of shape {shape}, not {n_features} columns")
+            raise ValueError(f"inputs: expected rows of shape {shape}, got {n_features} features")
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return how each is called."""
+        """Return the names of the functions."""
         kind = "oracle" if self.is_random else "estimator"
         return tuple(f"{kind} {i}" for i in range(self.n_inputs))
 
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
-        """Return how the test of a node is written."""
+        """Return the text of the condition of a node."""
         if self.is_random:
             return f"{names[number]} answers -1"
         return super().question(names, number, threshold)
 
     def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
-        """Return what an oracle answered, in words."""
+        """Return the text of the output of an oracle."""
         return f"{names[number]} answers {value(number):+.0f}" if self.is_random else ""
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Raise NotImplementedError: that is not known of functions."""
+        """Raise NotImplementedError, because functions may use any feature."""
         raise NotImplementedError(
-            "model: which columns its weak classifiers read is not known, as they are functions of "
-            "a row; see permutation_importance"
+            "model: cannot determine the features used by weak classifiers that are functions of a "
+            "row; use permutation_importance instead"
         )
 
     def select(self, kept: NDArray[np.int32]) -> Oracles:
-        """Return some of the functions only."""
+        """Return a subset of the functions."""
         return Oracles(tuple(self.functions[i] for i in kept), self.is_random, self.row_shape)
 
     def members(self) -> dict[str, Array]:
-        """Raise TypeError: functions are in no file."""
+        """Raise TypeError, because functions cannot be stored in a model file."""
         raise TypeError(
-            "model: its weak classifiers are functions, which cannot be stored without pickling; "
-            "pickle the model, or fit it again"
+            "model: cannot store weak classifiers that are functions without pickling; pickle the "
+            "model, or fit it again"
         )
 
     def values(self, X: Any) -> FloatArray:
-        """Return the numbers of rows X, a `RowTable`, as (n, n_inputs)."""
+        """Return the outputs for rows X, a `RowTable`, as (n, n_inputs)."""
         every = np.arange(X.n_rows)
         columns = [self.value(i, X, every) for i in range(self.n_inputs)]
         return np.column_stack(columns) if columns else np.empty((X.n_rows, 0))
@@ -100,9 +100,10 @@ class Oracles(Inputs):
         positions: NDArray[np.intp],
         generator: np.random.Generator | None = None,
     ) -> FloatArray:
-        """Return the answers of one function to some rows.
+        """Return the outputs of one function for selected rows.
 
-        Without a generator oracles are asked with ``default_rng(number)``. No rows are not asked.
+        The default generator for oracles is ``default_rng(number)``. Without rows no function is
+        called.
         """
         if not len(positions):
             return np.empty(0)
@@ -117,7 +118,7 @@ class Oracles(Inputs):
 def ask(
     answer: Function, X: TableLike, n: int, generator: np.random.Generator, where: str
 ) -> NDArray[np.int8]:
-    """Return the answers of an oracle to the n rows X: -1 or +1."""
+    """Return the output of an oracle for the n rows X: -1 or +1."""
     try:
         answers = np.asarray(answer(X, generator))
     except Exception as error:
@@ -131,7 +132,7 @@ def ask(
 
 
 def probability(estimator: Any, X: Any, n: int, where: str) -> FloatArray:
-    """Return the probability of +1 that a fitted estimator gives the n rows X."""
+    """Return the probability of +1 predicted by an estimator for the n rows X."""
     try:
         probabilities = np.asarray(estimator.predict_proba(X), dtype=np.float64)
     except Exception as error:
@@ -144,7 +145,9 @@ def probability(estimator: Any, X: Any, n: int, where: str) -> FloatArray:
             f"{where}: predict_proba(): expected shape ({n}, 2), got {probabilities.shape}"
         )
     above = probabilities[:, classes.index(1)]
-    if not ((above >= -SLACK) & (above <= 1 + SLACK)).all():  # NaN is neither
+    if not ((above >= -SLACK) & (above <= 1 + SLACK)).all():  # False for NaN
         wrong = above[~((above >= -SLACK) & (above <= 1 + SLACK))]
-        raise ValueError(f"{where}: predict_proba(): expected probabilities, got {wrong[0]}")
+        raise ValueError(
+            f"{where}: predict_proba(): expected probabilities in [0, 1], got {wrong[0]}"
+        )
     return np.clip(above, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What the nodes of a model compare with thresholds, where it is not columns of X."""
+"""Base classes of node inputs other than features of X, and inputs for categorical features."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pboost.values import Array, FloatArray, Floats, IntArray, freeze
 
 
 class ColumnNames(Sequence[str]):
-    """How the columns of a model are written: by their names, or ``x[j]`` where they have none.
+    """Sequence of feature names: the names of a model, or ``x[j]`` without names.
 
-    Each is made when it is asked for: a model can have many more columns than it reads. `table`
-    says which levels the columns have.
+    Names are created on access, because a model may use few of many features. `table` contains the
+    categories.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ColumnNames(Sequence[str]):
         return f"x[{range(self._n_features)[index]}]"
 
     def value_text(self, column: int, value: float) -> str:
-        """Return what a row has in a column, such as ``age = 3`` or ``age is missing``."""
+        """Return the value of a feature as text, such as ``age = 3`` or ``age is missing``."""
         if np.isnan(value):
             return f"{self[column]} is missing"
         is_number = self._table is None or self._table.categories[column] is None
@@ -52,7 +52,7 @@ class ColumnNames(Sequence[str]):
         return f"{self[column]} = {text}"
 
     def level(self, column: int, number: int) -> str:
-        """Return how a level of a column is written: its value, or its number if none is known."""
+        """Return the text of a category, or its number if it is unknown."""
         levels = None if self._table is None else self._table.categories[column]
         if levels is None:
             return str(number)
@@ -60,37 +60,37 @@ class ColumnNames(Sequence[str]):
 
 
 class Inputs:
-    """Numbers made of a row; node ``i`` of a model compares number ``feature[i]``."""
+    """Numbers computed from a row; node ``i`` of a model compares input ``feature[i]``."""
 
-    #: What to know of a certificate that rests on them, if anything.
+    #: Restriction of the certificate of a model with these inputs; empty if there is none.
     note = ""
 
     @property
     def n_inputs(self) -> int:
-        """Number of numbers per row."""
+        """Number of inputs."""
         raise NotImplementedError
 
     def validate(self, n_features: int) -> None:
-        """Raise ValueError if these cannot be made of rows with this many columns."""
+        """Raise ValueError if these inputs are invalid for this number of features."""
         raise NotImplementedError
 
     def values(self, X: Floats) -> FloatArray:
-        """Return the numbers of rows X (n, d) as (n, n_inputs)."""
+        """Return the inputs of rows X (n, d) as (n, n_inputs)."""
         raise NotImplementedError
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
+        """Return start and index; input k has the features ``index[start[k]:start[k + 1]]``."""
         raise NotImplementedError
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return by how much each column that `columns_read` lists moves its number.
+        """Return the influence of each feature listed by `columns_read` on its input.
 
-        `spread` (d,) are the standard deviations of the columns, None where they are not known.
+        `spread` (d,) contains the standard deviations of the features, or is None.
         """
         raise NotImplementedError
 
     def column_shares(self, spread: FloatArray | None) -> FloatArray:
-        """Return `sizes` divided by the sum of each number; equal ones where all are 0."""
+        """Return `sizes` normalized to sum 1 for each input; equal shares if all are 0."""
         start, _ = self.columns_read()
         first, count, size = start[:-1], np.diff(start), self.sizes(spread)
         largest = np.repeat(np.maximum.reduceat(size, first), count)
@@ -99,64 +99,64 @@ class Inputs:
         return shares
 
     def names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return how each number is written, given the names of the columns."""
+        """Return the text of each input, given the feature names."""
         raise NotImplementedError
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the numbers, (…, n_inputs), of independent errors.
+        """Return the standard deviations of the inputs, (..., n_inputs), for independent errors.
 
-        `sigma` (…, d) are those of the columns of X.
+        `sigma` (..., d) are the standard deviations of the features.
         """
         raise NotImplementedError
 
     def select(self, kept: IntArray) -> Inputs:
-        """Return some of the numbers only."""
+        """Return a subset of the inputs."""
         raise NotImplementedError
 
     def of_nodes(self, feature: IntArray) -> tuple[IntArray, Inputs | None]:
-        """Return what nodes count, and these numbers, when only those are kept that they read."""
+        """Keep only the inputs that nodes use; return the renumbered features and the inputs."""
         kept, position = np.unique(feature, return_inverse=True)
         return position.astype(np.int32), self.select(kept)
 
     def members(self) -> dict[str, Array]:
-        """Return the arrays to be stored in a model file, by their names there."""
+        """Return the arrays to store in a model file, by name."""
         raise NotImplementedError
 
     def header(self) -> dict[str, str]:
-        """Return the fields of the header of a model file."""
+        """Return the fields to store in the header of a model file."""
         return {}
 
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
-        """Return how a test of a number is written, exit 0 meaning yes; `names` are `names`()."""
+        """Return the text of a condition, true for exit 0; `names` is the result of `names`."""
         return f"{names[number]} <= {threshold:.6g}"
 
     def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
-        """Return what was found for a row, in words, where it is no comparison; else nothing.
+        """Return the text of the value of a row if it is not compared with a threshold, else "".
 
-        `value` gives the numbers of the row.
+        `value` returns an input of the row.
         """
         return ""
 
     def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
-        """Return the numbers of the listed rows, (rows, n_inputs)."""
+        """Return the inputs (rows, n_inputs) of selected rows."""
         raise NotImplementedError
 
 
 class StoredInputs(Inputs):
-    """Base of the sums of terms, given by arrays, which a model file keeps.
+    """Base class of sums of terms, stored as arrays.
 
-    Number k has the terms ``start[k]`` to ``start[k + 1] - 1``, added up in this order. The first
-    array after `start` holds the columns of X that they read.
+    Input k has the terms ``start[k]`` to ``start[k + 1] - 1``, added in this order. The first array
+    after `start` contains the feature of each term.
 
     Attributes
     ----------
     stored : dict
-        Members of a model file: what they hold here, and their dtype there.
+        Arrays in a model file: field and dtype of each.
     none : tuple of ndarray
-        The arrays after `start` where there are no terms.
+        Empty arrays after `start`.
     of_missing : tuple of str
-        The field that says what missing values are, None where they are refused; and its name in
-        the header of a model file.
+        Field that defines the treatment of missing values, None if they are not supported; and its
+        name in the header of a model file.
     """
 
     stored: ClassVar[Mapping[str, tuple[str, np.dtype[np.generic]]]]
@@ -173,11 +173,11 @@ class StoredInputs(Inputs):
 
     @property
     def takes_missing(self) -> bool:
-        """Whether rows may have missing values."""
+        """Whether missing values are supported."""
         return not self.n_inputs or getattr(self, self.of_missing[0]) is not None
 
     def arrays(self) -> tuple[Any, ...]:
-        """Return the arrays, in the order of the fields."""
+        """Return the arrays in the order of the fields."""
         return tuple([getattr(self, name) for name, _ in self.stored.values()])
 
     @property
@@ -187,7 +187,7 @@ class StoredInputs(Inputs):
 
     @classmethod
     def of_terms(cls, *terms: Sequence[Any]) -> Self:
-        """Return the sums of these terms: of each array after `start`, the part of every sum."""
+        """Create sums from terms: for each array after `start`, one list per sum."""
         make: Any = cls
         parts = zip(cls.none, terms, strict=True)
         start = np.cumsum([0, *map(len, terms[0])])
@@ -195,29 +195,29 @@ class StoredInputs(Inputs):
 
     @classmethod
     def joined(cls, singles: Sequence[Self]) -> Self:
-        """Return single sums as one."""
+        """Join objects with a single sum each."""
         places = range(1, len(cls.stored))
         result = cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
         return result.taking([(single, slice(None)) for single in singles])
 
     def select(self, kept: IntArray) -> Self:
-        """Return some of the sums only."""
+        """Return a subset of the sums."""
         parts = [slice(*self.start[k : k + 2]) for k in kept]
         result = self.of_terms(*([array[part] for part in parts] for array in self.arrays()[1:]))
         return result.taking([(self, part) for part in parts])
 
     def taking(self, sources: Sequence[tuple[Self, slice]]) -> Self:
-        """Return these sums with what missing values are in those whose terms they have."""
+        """Return these sums with the treatment of missing values of their sources."""
         raise NotImplementedError
 
     def check_terms(self, n_features: int) -> None:
-        """Raise ValueError for terms that cannot be those of rows with this many columns."""
+        """Raise ValueError if the terms are invalid for this number of features."""
         called = type(self).__name__.lower()
         start, column, *numbers = self.arrays()
         _, (name, _), *others = self.stored.values()
         n = len(column)
         if start[0] != 0 or start[-1] != n or not (start[1:] > start[:-1]).all():
-            raise ValueError(f"{called}.start: expected numbers that increase from 0 to {n}")
+            raise ValueError(f"{called}.start: expected increasing numbers from 0 to {n}")
         if n and not (column.min() >= 0 and column.max() < n_features):
             raise ValueError(f"{called}.{name}: expected values in [0, {n_features})")
         for (name, _), array in zip(others, numbers, strict=True):
@@ -225,31 +225,31 @@ class StoredInputs(Inputs):
                 raise ValueError(f"{called}.{name}: expected finite numbers")
 
     def members(self) -> dict[str, Array]:
-        """Return the arrays to be stored in a model file, by their names there."""
+        """Return the arrays to store in a model file, by name."""
         return dict(zip(self.stored, self.arrays(), strict=True))
 
     def digits(self) -> bytes | None:
-        """Return what missing values are, as the header of a model file has it."""
+        """Return the treatment of missing values as bytes for the header of a model file."""
         raise NotImplementedError
 
     def header(self) -> dict[str, str]:
-        """Return what missing values are, if it is known."""
+        """Return the header fields for the treatment of missing values."""
         digits = self.digits()
         return {} if digits is None else {self.of_missing[1]: digits.hex()}
 
     @classmethod
     def from_digits(cls, digits: bytes, n_terms: int) -> Array:
-        """Return what missing values are, of so many terms."""
+        """Return the treatment of missing values from bytes, for a number of terms."""
         raise NotImplementedError
 
     @classmethod
     def from_members(cls, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> Self | None:
-        """Return the numbers stored in a model file, None where there are none."""
+        """Return the sums stored in a model file, or None."""
         stored_arrays = [arrays[member] for member in cls.stored if member in arrays]
         if not stored_arrays:
             return None
         if len(stored_arrays) < len(cls.stored):
-            raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
+            raise ValueError(f"expected all or none of the arrays {', '.join(cls.stored)}")
         digits = header.get(cls.of_missing[1])
         if digits is None:
             return cls(*stored_arrays)
@@ -258,9 +258,9 @@ class StoredInputs(Inputs):
 
 
 class GrownInputs(Inputs):
-    """Numbers made in one fit, one by one; a model gets those that its nodes use.
+    """Inputs created one by one during a fit. A model keeps only those that its nodes use.
 
-    `joined` makes one of several.
+    `joined` merges several inputs.
     """
 
     def __init__(self, joined: Callable[[Sequence[Any]], Inputs]) -> None:
@@ -269,37 +269,37 @@ class GrownInputs(Inputs):
 
     @property
     def n_inputs(self) -> int:
-        """How many there are so far."""
+        """Current number of inputs."""
         return len(self._grown)
 
     def add(self, single: Inputs) -> int:
-        """Keep one more; returns its number."""
+        """Add an input; return its number."""
         self._grown.append(single)
         return len(self._grown) - 1
 
     def value(self, number: int, X: Floats, rows: IntArray) -> FloatArray:
-        """Return one number of the listed rows."""
+        """Return one input of selected rows."""
         return self._grown[number].at(X, rows)[:, 0]
 
     def select(self, kept: IntArray) -> Inputs:
-        """Return some of them."""
+        """Return a subset of the inputs."""
         return self._joined([self._grown[k] for k in kept])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Indicators:
-    """Columns of numbers as they are, and in place of a category a column for each of its levels.
+    """One-hot encoding of categorical features; numeric features are kept.
 
-    It is 1 where the category has this level, 0 where it has another; of a missing one all are.
+    An indicator is 1 for its category, 0 for others, and NaN for a missing value.
 
     Attributes
     ----------
     table : Table
-        The columns of X.
+        Description of the features of X.
     column : ndarray of int32, shape (n,)
-        Column of X of which each is made.
+        Feature of X for each encoded column.
     level : ndarray of int32, shape (n,)
-        Number of its level, -1 of a column of numbers.
+        Category number of each encoded column, -1 for a numeric feature.
     """
 
     table: Table
@@ -307,7 +307,7 @@ class Indicators:
     level: IntArray
 
     def values(self, X: Floats) -> Floats:
-        """Return these columns (m, n) of rows X (m, d)."""
+        """Encode rows X (m, d) as (m, n)."""
         columns = X[:, self.column]
         for k in np.flatnonzero(self.level >= 0).tolist():
             level = columns[:, k]
@@ -315,7 +315,7 @@ class Indicators:
         return columns
 
     def names(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return how they are written, such as ``colour=red``, given the names of columns of X."""
+        """Return the names of the encoded columns, such as ``colour=red``."""
         columns = ColumnNames(names, self.table.n_features)
         pairs = zip(self.column.tolist(), self.level.tolist(), strict=True)
         return tuple(
@@ -324,11 +324,11 @@ class Indicators:
         )
 
     def known(self) -> Table:
-        """Return the table of these columns, all of numbers."""
+        """Return the description of the encoded columns, which are all numeric."""
         return Table.of_numbers(len(self.column)).with_holes(self.table.has_missing[self.column])
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
-        """Return amounts (n, ...) added up by the columns of X, (d, ...)."""
+        """Sum amounts (n, ...) over the encoded columns of each feature, (d, ...)."""
         totals = np.zeros((self.table.n_features, *amounts.shape[1:]))
         np.add.at(totals, self.column, amounts)
         return totals
@@ -345,12 +345,12 @@ def _made(table: Table) -> Indicators:
 
 
 def indicators_of(table: Table | None) -> Indicators | None:
-    """Return the columns of zeros and ones that levels are, None where there are no levels."""
+    """Return the one-hot encoding for a table, or None without categories."""
     return None if table is None or not table.has_levels else _made(table)
 
 
 def in_sums(values: Floats, table: Table | None) -> Floats:
-    """Return rows as they are read where columns are added up."""
+    """Return rows with one-hot encoded categories, for sums of features."""
     indicators = indicators_of(table)
     return values if indicators is None else indicators.values(values)
 
@@ -358,40 +358,40 @@ def in_sums(values: Floats, table: Table | None) -> Floats:
 def names_in_sums(
     names: tuple[str, ...] | None, n_features: int, table: Table | None
 ) -> Sequence[str]:
-    """Return how columns are written where they are added up."""
+    """Return the feature names after one-hot encoding."""
     indicators = indicators_of(table)
     if indicators is None:
         return ColumnNames(names, n_features, table)
     return ColumnNames(indicators.names(names), len(indicators.column))
 
 
-#: Members of a model file: what they hold here, and their dtype there.
+#: Arrays in a model file: field and dtype of each.
 MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
-#: Words whose bits say which of at most `MOST_LEVELS` levels are in a set.
+#: Number of 64-bit words in a bit set of at most `MOST_LEVELS` categories.
 WORDS = 4
-#: What the threshold is of a test whether a level is in a set.
+#: Threshold of a split on a set of categories.
 HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subsets(Inputs):
-    """The columns of a row, and whether levels are in sets.
+    """Inputs of nodes with category sets: all features, then one indicator per set.
 
-    Number ``k < n_columns`` of a row is its column k. Number ``n_columns + k`` is 1.0 where the
-    level of column ``column[k]`` is in set k, else 0.0, and NaN where it is missing: what is no
-    integer from 0 to 254 is no level.
+    Input ``k < n_columns`` is feature k. Input ``n_columns + k`` is 1.0 if the category of feature
+    ``column[k]`` is in set k, 0.0 if not, and NaN if it is missing. Values other than integers from
+    0 to 254 count as missing.
 
     Attributes
     ----------
     n_columns : int
-        Number of columns of X.
+        Number of features of X.
     column : ndarray of int32, shape (k,)
-        Columns whose levels the sets hold.
+        Feature of each set.
     member : ndarray of uint64, shape (k, 4)
-        Level b is in the set where bit ``b % 64`` of word ``b // 64`` is set.
+        Bit sets: category b is in the set if bit ``b % 64`` of word ``b // 64`` is set.
     """
 
     stored: ClassVar = MEMBERS
@@ -411,10 +411,10 @@ class Subsets(Inputs):
     def of_tests(
         cls, n_columns: int, column: IntArray, member: NDArray[np.uint64]
     ) -> tuple[IntArray, Self | None]:
-        """Return what nodes count, and the sets, each kept once; None if there are none.
+        """Return the input of each node, and the distinct sets, or None without sets.
 
-        `column` (m,) are the columns that nodes read, `member` (m, 4) their sets, without any
-        level where a node compares the column with a threshold.
+        `column` (m,) contains the features of the nodes, and `member` (m, 4) their sets, which are
+        empty for a split by threshold.
         """
         feature = column.astype(np.int32)
         place: dict[tuple[int, bytes], int] = {}
@@ -429,15 +429,15 @@ class Subsets(Inputs):
 
     @property
     def n_inputs(self) -> int:
-        """Number of columns and sets."""
+        """Number of features and sets."""
         return self.n_columns + len(self.column)
 
     def arrays(self) -> tuple[IntArray, NDArray[np.uint64]]:
-        """Return column and member, as the kernels take them."""
+        """Return column and member, for the kernels."""
         return self.column, self.member
 
     def validate(self, n_features: int) -> None:
-        """Raise ValueError if these cannot be made of rows with this many columns."""
+        """Raise ValueError if these sets are invalid for this number of features."""
         column, member = self.arrays()
         if self.n_columns != n_features:
             raise ValueError(f"subsets.n_columns: expected {n_features}, got {self.n_columns}")
@@ -446,14 +446,14 @@ class Subsets(Inputs):
         if len(column) and not (column.min() >= 0 and column.max() < n_features):
             raise ValueError(f"subsets.column: expected values in [0, {n_features})")
         if self.bits()[:, MOST_LEVELS:].any():
-            raise ValueError(f"subsets.member: expected levels below {MOST_LEVELS}")
+            raise ValueError(f"subsets.member: expected categories below {MOST_LEVELS}")
 
     def values(self, X: Floats) -> FloatArray:
-        """Return the numbers of rows X (n, d), float64 or float32, as (n, n_inputs)."""
+        """Return the inputs of rows X (n, d), float64 or float32, as (n, n_inputs)."""
         return self.at(X, np.arange(len(X), dtype=np.int32))
 
     def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
-        """Return the numbers of the listed rows, (rows, n_inputs)."""
+        """Return the inputs (rows, n_inputs) of selected rows."""
         out = np.empty((len(rows), self.n_inputs))
         out[:, : self.n_columns] = X[rows]
         for k, bits in enumerate(self.bits()):
@@ -461,35 +461,35 @@ class Subsets(Inputs):
         return out
 
     def bits(self) -> NDArray[np.bool_]:
-        """Return whether each level is in each set, (k, 256); the last is none."""
+        """Return the sets as a mask (k, 256); the last entry is always False."""
         is_member = np.unpackbits(
             self.member.astype("<u8").view(np.uint8), axis=1, bitorder="little"
         )
         return is_member.view(np.bool_)
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
+        """Return start and index; input k has the features ``index[start[k]:start[k + 1]]``."""
         plain_columns = np.arange(self.n_columns, dtype=np.int32)
         return np.arange(self.n_inputs + 1, dtype=np.int32), np.concatenate(
             [plain_columns, self.column]
         )
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return 1 for each number, which reads one column."""
+        """Return 1 for each input, which uses a single feature."""
         return np.ones(self.n_inputs)
 
     def names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return how each number is written, such as ``colour in {blue, red}``."""
+        """Return the text of each input, such as ``colour in {blue, red}``."""
         return _Names(self, columns)
 
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
-        """Return how a test is written, exit 0 meaning yes, as ``colour not in {blue, red}``."""
+        """Return the text of a condition for exit 0, such as ``colour not in {blue, red}``."""
         if number < self.n_columns:
             return Inputs.question(self, names, number, threshold)
         return " not in ".join(self.words(names, number))
 
     def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
-        """Return what was found for a row, as ``colour = green not in {blue, red}``."""
+        """Return the category of a row as text, such as ``colour = green not in {blue, red}``."""
         if number < self.n_columns:
             return ""
         column, levels = self.words(names, number)
@@ -500,7 +500,7 @@ class Subsets(Inputs):
         return f"{column} = {level} {'in' if is_in else 'not in'} {levels}"
 
     def words(self, names: Sequence[str], number: int) -> tuple[str, str]:
-        """Return the name of the column of a set, and its levels, as ``{blue, red}``."""
+        """Return the feature name and the categories of a set, such as ``{blue, red}``."""
         k = number - self.n_columns
         column = int(self.column[k])
         levels = np.flatnonzero(self.select(np.array([k])).bits()[0]).tolist()
@@ -508,12 +508,12 @@ class Subsets(Inputs):
         return names[column], f"{{{level_names}}}"
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the numbers, (…, n_inputs): 0 of sets."""
+        """Return the standard deviations of the inputs, (..., n_inputs), which are 0 for sets."""
         certain = np.zeros((*sigma.shape[:-1], len(self.column)))
         return np.concatenate([sigma, certain], axis=-1)
 
     def of_nodes(self, feature: IntArray) -> tuple[IntArray, Subsets | None]:
-        """Return what nodes count when only the sets are kept that they ask for."""
+        """Keep only the sets that nodes use; return the renumbered features and the sets."""
         is_set = feature >= self.n_columns
         kept, position = np.unique(feature[is_set] - self.n_columns, return_inverse=True)
         feature = feature.copy()
@@ -521,33 +521,33 @@ class Subsets(Inputs):
         return feature, self.select(kept) if len(kept) else None
 
     def select(self, kept: IntArray) -> Subsets:
-        """Return the columns, and some of the sets only."""
+        """Return all features and a subset of the sets."""
         return Subsets(self.n_columns, self.column[kept], self.member[kept])
 
     def members(self) -> dict[str, Array]:
-        """Return the arrays to be stored in a model file, by their names there."""
+        """Return the arrays to store in a model file, by name."""
         return dict(zip(MEMBERS, self.arrays(), strict=True))
 
     @classmethod
     def from_members(cls, arrays: Mapping[str, Array], n_columns: Any) -> Self | None:
-        """Return the sets stored in a model file, None where there are none."""
+        """Return the sets stored in a model file, or None."""
         stored_arrays = [arrays[member] for member in MEMBERS if member in arrays]
         if not stored_arrays:
             return None
         if len(stored_arrays) < len(MEMBERS):
-            raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
+            raise ValueError(f"expected all or none of the arrays {', '.join(MEMBERS)}")
         return cls(n_columns, *stored_arrays)
 
 
 def in_set(level: FloatArray, bits: Array) -> FloatArray:
-    """Return 1.0 of levels in a set, by `bits` (256,), else 0.0; NaN of what is no level."""
+    """Return 1.0 for categories in a set, given as a mask (256,), else 0.0; NaN if missing."""
     is_level = np.isin(level, np.arange(MOST_LEVELS))
     place = np.where(is_level, level, 0).astype(np.intp)
     return np.where(is_level, bits[place], np.nan)
 
 
 class _Names(Sequence[str]):
-    """How numbers are written; each is made when it is asked for, as those of columns."""
+    """Sequence of the texts of inputs, created on access."""
 
     def __init__(self, subsets: Subsets, columns: Sequence[str]) -> None:
         self._subsets, self.columns = subsets, columns
@@ -569,6 +569,6 @@ class _Names(Sequence[str]):
 
 
 def _level(names: Sequence[str], column: int, number: int) -> str:
-    """Return a level of a column in words."""
+    """Return the text of a category."""
     columns = names.columns if isinstance(names, _Names) else names
     return columns.level(column, number) if isinstance(columns, ColumnNames) else str(number)

@@ -1,4 +1,4 @@
-"""Sums as inputs of a model's nodes: projections, of columns; separators, of stumps."""
+"""Node inputs that are sums: projections (of features) and separators (of stumps)."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from pboost.data.node_inputs.inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
 from pboost.values import FloatArray, Floats, IntArray, first_false, freeze
 
-#: Members of a model file: what they hold here, and their dtype there.
+#: Arrays in a model file: field and dtype of each.
 PROJECTION_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "projection_start": ("start", np.dtype("<i4")),
     "projection_index": ("index", np.dtype("<i4")),
     "projection_coefficient": ("coefficient", np.dtype("<f8")),
 }
-#: Bits of a column's standard deviation that are kept, so that sums that differ in rounding give
-#: the same projections.
+#: Bits to which standard deviations are rounded, so that rounding errors of sums do not change the
+#: projections.
 SCALE_BITS = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projections(StoredInputs):
-    """Sums of columns: number k of a row is the sum of ``coefficient[t] * x[index[t]]``.
+    """Linear combinations of features: input k is the sum of ``coefficient[t] * x[index[t]]``.
 
-    Its terms t are ``start[k]`` to ``start[k + 1] - 1``, added up in this order.
+    The terms t are ``start[k]`` to ``start[k + 1] - 1``, added in this order.
 
     Attributes
     ----------
     start : ndarray of int32, shape (n_inputs + 1,)
-        First term of each projection, closed by the number of terms.
+        First term of each projection, followed by the number of terms.
     index : ndarray of int32, shape (terms,)
-        Columns of X.
+        Feature of each term.
     coefficient : ndarray of float64, shape (terms,)
-        Their coefficients.
+        Coefficient of each term.
     fill : ndarray of float64, shape (n_features,), or None
-        What a missing value of each column counts as: the weighted mean of its known values in
-        training. None: missing values are refused.
+        Imputed value of each feature: the weighted mean of its known values in training. None if
+        missing values are not supported.
     """
 
     stored: ClassVar = PROJECTION_MEMBERS
@@ -66,24 +66,24 @@ class Projections(StoredInputs):
         return self.start, self.index, self.coefficient
 
     def tables(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray | None]:
-        """Return start, index, coefficient and fill, as the kernels take them."""
+        """Return start, index, coefficient and fill, for the kernels."""
         return self.start, self.index, self.coefficient, self.fill
 
     def taking(self, sources: Sequence[tuple[Projections, slice]]) -> Projections:
-        """Return these sums with the fill of those whose terms they have."""
+        """Return these projections with the fill values of their sources."""
         return replace(self, fill=sources[0][0].fill) if sources else self
 
     def digits(self) -> bytes | None:
-        """Return the bytes of the fill."""
+        """Return the bytes of the fill values."""
         return None if self.fill is None else self.fill.astype("<f8").tobytes()
 
     @classmethod
     def from_digits(cls, digits: bytes, n_terms: int) -> FloatArray:
-        """Return the fill."""
+        """Return the fill values."""
         return np.frombuffer(digits, "<f8").astype(np.float64)
 
     def validate(self, n_features: int) -> None:
-        """Raise ValueError if these cannot be made of rows with this many columns."""
+        """Raise ValueError if these projections are invalid for this number of features."""
         start, index, coefficient = self.arrays()
         if not start.ndim == index.ndim == 1 or coefficient.shape != index.shape or not len(start):
             raise ValueError("projections: expected start (k + 1,), index and coefficient (terms,)")
@@ -105,7 +105,7 @@ class Projections(StoredInputs):
         return out
 
     def gather(self, X: Floats, rows: IntArray, first: int, columns: FloatArray) -> None:
-        """Write projections first, first + 1, … of the listed rows to the rows of `columns`."""
+        """Write projections first, first + 1, ... of rows to the rows of `columns`."""
         terms = int(self.start[first + len(columns)] - self.start[first])
 
         def work(start: int, stop: int) -> None:
@@ -119,42 +119,42 @@ class Projections(StoredInputs):
             k = first + wrong
             columns_read = self.index[self.start[k] : self.start[k + 1]].tolist()
             raise ValueError(
-                f"X: expected numbers of which sums are finite, got too large ones in columns "
+                f"X: expected numbers with finite sums, got too large ones in columns "
                 f"{columns_read}"
             )
 
     def pairs(self, X: Floats, rows: IntArray, which: IntArray) -> FloatArray:
-        """Return one projection of each listed row, elementwise."""
+        """Return the values at pairs of rows and projections, elementwise."""
         out = np.empty(len(rows))
         derived.project_pairs(X, rows, which, *self.tables(), out)
         return out
 
     def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
-        """Return the projections of the listed rows, (rows, n_inputs)."""
+        """Return the projections (rows, n_inputs) of selected rows."""
         out = np.empty((len(rows), self.n_inputs))
         derived.project_rows(X, rows, *self.tables(), 0, out)
         return out
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the projections, (…, n_inputs), of independent errors.
+        """Return the standard deviations (..., n_inputs) of the projections of independent errors.
 
-        `sigma` (…, d) are those of the columns of X.
+        `sigma` (..., d) are the standard deviations of the features.
         """
         terms, first = sigma[..., self.index] * self.coefficient, self.start[:-1]
         with np.errstate(over="ignore", under="ignore"):
             deviation: FloatArray = np.sqrt(np.add.reduceat(terms**2, first, axis=-1))
-        smallest, largest = 1e-140, 1e140  # beyond them squares are inexact, 0 or infinite
+        smallest, largest = 1e-140, 1e140  # outside this range squares underflow or overflow
         if deviation.min(initial=1.0) < smallest or deviation.max(initial=1.0) > largest:
             slow = np.hypot.reduceat(np.abs(terms), first, axis=-1)
             deviation = np.where((deviation < smallest) | (deviation > largest), slow, deviation)
         return deviation
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
+        """Return start and index; input k has the features ``index[start[k]:start[k + 1]]``."""
         return self.start, self.index
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return |coefficient| times spread; without spreads, 1 where a coefficient is not 0."""
+        """Return |coefficient| times spread; without spread, 1 for nonzero coefficients."""
         if spread is None:
             return (self.coefficient != 0).astype(np.float64)
         with np.errstate(over="ignore"):
@@ -169,7 +169,7 @@ class Projections(StoredInputs):
         return tuple(" ".join(_without_plus(parts)) for parts in sums)
 
     def terms(self) -> list[tuple[bytes, bytes]]:
-        """Return the columns and coefficients of each projection: equal where all bits are."""
+        """Return features and coefficients of each projection as bytes, for exact comparison."""
         return [
             (self.index[a:b].tobytes(), self.coefficient[a:b].tobytes())
             for a, b in pairwise(self.start.tolist())
@@ -177,17 +177,17 @@ class Projections(StoredInputs):
 
 
 def single_columns(n_features: int) -> Projections:
-    """Return the columns themselves as projections."""
+    """Return one projection per feature, equal to the feature."""
     return Projections.of_terms([[j] for j in range(n_features)], [[1.0]] * n_features)
 
 
 def grid_of_directions(directions: int) -> Projections:
-    """Return the projections of two columns on directions that share out the half circle.
+    """Return projections of two features in evenly spaced directions of the half circle.
 
     Direction k has the angle ``k * pi / directions``.
     """
     n = directions
-    # Sines of at most a quarter turn only: so axes, diagonals and mirror images come out exactly.
+    # Only sines up to a quarter turn, so that axes, diagonals and mirror images are exact.
     pairs = [
         (math.sin(math.pi * ((n - 2 * k) / (2 * n))), math.sin(math.pi * (min(k, n - k) / n)))
         for k in range(n)
@@ -199,9 +199,9 @@ def grid_of_directions(directions: int) -> Projections:
 def random_directions(
     scale: FloatArray, directions: int, terms: int, generator: np.random.Generator
 ) -> Projections:
-    """Return all single columns, then random directions of `terms` different columns each.
+    """Return all single features, then random directions of `terms` distinct features each.
 
-    `scale` (d,) is the unit of each column; columns of scale 0 are constant and not drawn.
+    `scale` (d,) is the unit of each feature. Features of scale 0 are constant and not drawn.
     """
     d, varying = len(scale), np.flatnonzero(scale)
     terms = min(terms, len(varying))
@@ -210,7 +210,7 @@ def random_directions(
     for _ in range(directions if terms > 1 else 0):
         columns = np.sort(generator.choice(varying, size=terms, replace=False))
         normal = generator.standard_normal(terms)
-        # A direction and its opposite make the same cuts; this one is easier to read.
+        # A direction and its opposite give the same splits; a positive first term reads better.
         normal /= math.copysign(math.hypot(*normal), normal[0])
         index.append(columns)
         coefficient.append(normal / scale[columns])
@@ -218,12 +218,9 @@ def random_directions(
 
 
 def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted standard deviation of each column of the listed rows, rounded.
-
-    It is that of the values that are known, 0 where none is.
-    """
+    """Return the weighted standard deviation of the known values of each column, rounded, or 0."""
     lowest, highest = column_ends(X, rows)
-    # In units of the largest distance, whose square need not be finite.
+    # Scaled by the largest deviation, whose square could overflow.
     middle = lowest / 2 + highest / 2
     unit = np.maximum(highest - middle, middle - lowest)
     scale, unit = np.zeros(len(unit)), np.where(unit, unit, 1.0)
@@ -236,59 +233,59 @@ def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -
     for j, variance in enumerate(np.clip(square - rest**2, 0.0, 1.0).tolist()):
         mantissa, exponent = math.frexp(float(unit[j]) * math.sqrt(variance))
         half = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS - 1)
-        rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # rounding up must not overflow
-        # The inverse of a smaller number is not finite.
+        rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # avoids overflow by rounding up
+        # The inverse of a smaller number would overflow.
         scale[j] = rounded if rounded > np.finfo(np.float64).tiny else 0.0
     return scale
 
 
 def _means_of(moments: FloatArray) -> FloatArray:
-    """Return the first and the second moment, given the sums; 0 where there is no weight."""
+    """Return the first and the second moment from the sums, or 0 without weight."""
     return moments[1:] / np.where(moments[0], moments[0], 1.0)
 
 
 def _term(coefficient: float, name: str) -> str:
-    """Return one term, with its sign before it."""
+    """Return a term with its sign."""
     size = abs(coefficient)
     return f"{'-' if coefficient < 0 else '+'} " + (name if size == 1 else f"{size:.4g}*{name}")
 
 
 def _without_plus(terms: list[str]) -> list[str]:
-    """Return the terms of a sum without a plus, or a space after a minus, before the first."""
+    """Remove the plus sign, or the space after a minus sign, before the first term."""
     first = terms[0].removeprefix("+ ").replace("- ", "-", 1) if terms else ""
     return [first, *terms[1:]]
 
 
-#: Members of a model file: what they hold here, and their dtype there.
+#: Arrays in a model file: field and dtype of each.
 SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "separator_start": ("start", np.dtype("<i4")),
     "separator_feature": ("feature", np.dtype("<i4")),
     "separator_threshold": ("threshold", np.dtype("<f8")),
     "separator_vote": ("vote", np.dtype("<f8")),
 }
-#: What the kernels read.
+#: Types of the arrays for the kernels.
 SeparatorArrays = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Separators(StoredInputs):
-    """Sums of stumps: number k of a row is the sum of the votes of its stumps.
+    """Sums of stumps: input k is the sum of the votes of its stumps.
 
-    These are ``start[k]`` to ``start[k + 1] - 1``. For evaluation the stumps on one column are
-    collapsed into one piecewise constant function of it.
+    The stumps are ``start[k]`` to ``start[k + 1] - 1``. For evaluation, the stumps on a feature are
+    merged into a piecewise constant function.
 
     Attributes
     ----------
     start : ndarray of int32, shape (n_inputs + 1,)
-        First stump of each separator, closed by the number of stumps.
+        First stump of each separator, followed by the number of stumps.
     feature : ndarray of int32, shape (stumps,)
-        Columns of X.
+        Feature of each stump.
     threshold : ndarray of float64, shape (stumps,)
-        What they are compared with.
+        Threshold of each stump.
     vote : ndarray of float64, shape (stumps, 2)
-        Votes of ``x <= threshold`` and of ``x > threshold``.
+        Votes for ``x <= threshold`` and for ``x > threshold``.
     missing : ndarray of uint8, shape (stumps,), or None
-        Which of the votes a missing value has. None: missing values are refused.
+        Vote (0 or 1) for missing values. None if missing values are not supported.
     """
 
     stored: ClassVar = SEPARATOR_MEMBERS
@@ -308,7 +305,7 @@ class Separators(StoredInputs):
             object.__setattr__(self, "missing", freeze(self.missing, np.uint8))
 
     def taking(self, sources: Sequence[tuple[Separators, slice]]) -> Separators:
-        """Return these sums with the sides of missing values of the stumps that they have."""
+        """Return these separators with the votes for missing values of their sources."""
         sides: list[NDArray[np.uint8]] = []
         for source, part in sources:
             if source.missing is None:
@@ -317,12 +314,12 @@ class Separators(StoredInputs):
         return replace(self, missing=np.concatenate(sides)) if sides else self
 
     def digits(self) -> bytes | None:
-        """Return the sides of missing values, eight to a byte."""
+        """Return the votes for missing values, packed into bits."""
         return None if self.missing is None else np.packbits(self.missing).tobytes()
 
     @classmethod
     def from_digits(cls, digits: bytes, n_terms: int) -> NDArray[np.uint8]:
-        """Return the sides of missing values."""
+        """Unpack the votes for missing values."""
         return np.unpackbits(np.frombuffer(digits, np.uint8))[:n_terms]
 
     @property
@@ -331,7 +328,7 @@ class Separators(StoredInputs):
         return np.diff(self.start)
 
     def validate(self, n_features: int) -> None:
-        """Raise ValueError if these cannot be made of rows with this many columns."""
+        """Raise ValueError if these separators are invalid for this number of features."""
         start, feature, threshold, vote = self.arrays()
         m = len(feature) if feature.ndim else 0
         if not start.ndim == feature.ndim == 1 or threshold.shape != (m,) or not len(start):
@@ -342,12 +339,12 @@ class Separators(StoredInputs):
         if self.missing is not None and not (
             self.missing.shape == (m,) and self.missing.max(initial=0) <= 1
         ):
-            raise ValueError(f"separators.missing: expected {m} sides, 0 or 1")
+            raise ValueError(f"separators.missing: expected {m} numbers, 0 or 1")
         if m and np.abs(vote).max() > np.finfo(np.float64).max / m:
-            raise ValueError("separators.vote: expected numbers of which sums are finite")
+            raise ValueError("separators.vote: expected numbers with finite sums")
 
     def tables(self) -> SeparatorArrays:
-        """Return the collapsed functions, as the kernels take them (``_separate.pxd``)."""
+        """Return the merged functions for the kernels (``_separate.pxd``)."""
         if self._tables is None:
             object.__setattr__(self, "_tables", self._collapsed())
         assert self._tables is not None
@@ -382,7 +379,7 @@ class Separators(StoredInputs):
             return self.at(X, rows, workers)
 
     def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
-        """Return the sums of the listed rows, (rows, n_inputs)."""
+        """Return the sums (rows, n_inputs) of selected rows."""
         out = np.empty((len(rows), self.n_inputs))
         tables = self.tables()
 
@@ -393,18 +390,18 @@ class Separators(StoredInputs):
         return out
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
+        """Return start and index; input k has the features ``index[start[k]:start[k + 1]]``."""
         return self.tables()[:2]
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return how far apart the largest and the least sum of the stumps on a column lie."""
+        """Return the range of the sum of the stumps on each feature."""
         _, column, first, _, values, _ = self.tables()
-        at = first[:-1] + np.arange(len(column))  # a function has one value more than edges
+        at = first[:-1] + np.arange(len(column))  # each function has one more value than edges
         width: FloatArray = np.maximum.reduceat(values, at) - np.minimum.reduceat(values, at)
         return width
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return each separator as its number and size."""
+        """Return the number and size of each separator as text."""
         n_columns = np.diff(self.columns_read()[0]).tolist()
         sizes = zip(self.stumps.tolist(), n_columns, strict=True)
         return tuple(
@@ -413,12 +410,12 @@ class Separators(StoredInputs):
         )
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Refuse: answers of separators are never gaussian."""
-        raise ValueError("sigma: expected none for a model of separators")
+        """Raise ValueError, because separators do not support standard deviations."""
+        raise ValueError("sigma: expected None for a model of separators")
 
 
 def _steps(threshold: FloatArray, vote: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the edges and values of the sum of stumps on one column."""
+    """Return the edges and values of the sum of stumps on one feature."""
     edge, position = np.unique(threshold, return_inverse=True)
     value = np.zeros(len(edge) + 1)
     for at, (below, above) in zip(position.tolist(), vote.tolist(), strict=True):

@@ -1,1 +1,1 @@
-"""Columns in bins as files of a folder, and tables that are read in batches to make them."""
+"""Bin tables that are larger than memory, in batches, and store the result in a folder."""

@@ -1,4 +1,4 @@
-"""Arrays in files from anywhere, and what a folder of columns holds of its rows, checked."""
+"""Validation of arrays that are read from files of unknown origin."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pboost.values import Array, IntArray
 
 
 def from_npy(content: bytes) -> Array:
-    """Return the array of a file of ``.npy`` version 1.0, not copied; never objects.
+    """Read an array from ``.npy`` version 1.0 content, without a copy and without objects.
 
-    ValueError unless the size that it declares is the size that is there.
+    Raises ValueError if the declared size differs from the actual size.
     """
     stream = io.BytesIO(content)
     try:
@@ -30,12 +30,12 @@ def from_npy(content: bytes) -> Array:
         if version != (1, 0):
             raise ValueError(f"expected .npy version 1.0, got {version}")
         shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    except Exception as error:  # what a crafted header can raise is not a closed list
+    except Exception as error:  # a crafted header can raise anything
         raise ValueError(f"bad array header: {str(error)[:200]}") from error
     start = stream.tell()
     if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
         raise ValueError(
-            f"expected plain values in C order, got dtype {dtype}, shape {shape}"[:200]
+            f"expected numbers or strings in C order, got dtype {dtype}, shape {shape}"[:200]
         )
     size = math.prod(shape) * dtype.itemsize
     if size != len(content) - start:
@@ -44,37 +44,39 @@ def from_npy(content: bytes) -> Array:
         )
     try:
         return np.frombuffer(content, dtype, offset=start).reshape(shape)
-    except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
+    except (TypeError, ValueError, OverflowError) as error:  # impossible shapes
         raise ValueError(f"bad array header: {error}") from error
 
 
 def from_npz(content: bytes) -> dict[str, Array]:
-    """Return the arrays of an archive that ``numpy.savez`` has written; ValueError for others."""
+    """Read the arrays of an archive written by ``numpy.savez``; raise ValueError for others."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            # What is not compressed unfolds into no more than there is, unless twice.
+            # Uncompressed members are no larger than the file, unless they overlap.
             if sum(entry.file_size for entry in members) > len(content) or any(
                 entry.compress_type != zipfile.ZIP_STORED for entry in members
             ):
-                raise ValueError("expected members that are not compressed")
+                raise ValueError(
+                    "expected uncompressed members, got compressed or overlapping ones"
+                )
             return {
                 entry.filename.removesuffix(".npy"): from_npy(archive.read(entry))
                 for entry in members
             }
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise ValueError(f"no archive of arrays: {error}") from error
+        raise ValueError(f"not an archive of arrays: {error}") from error
 
 
 def check_rows(arrays: Mapping[str, Array], n: int) -> None:
-    """Raise ValueError unless n rows have labels or targets, and positive weights if any."""
+    """Raise ValueError unless the classes, targets and weights of n rows are valid."""
     classes, count = arrays["classes"], arrays["class_count"]
     targets, weights = arrays.get("targets"), arrays.get("weights")
     _check_labels(classes)
     in_classes = n if targets is None else 0
     is_count = count.shape == classes.shape and ((count >= 1) & (count <= n)).all()
     if not is_count or count.sum() != in_classes:
-        raise ValueError("class_count: expected the numbers of rows of the labels")
+        raise ValueError("class_count: expected the number of rows of each class")
     if targets is not None and not _are_of_rows(targets, n, np.abs(targets) <= MOST_TARGET):
         raise ValueError("targets: expected a finite number for each row")
     if weights is not None and not _are_of_rows(weights, n, (weights > 0) & (weights < np.inf)):
@@ -86,21 +88,21 @@ def _are_of_rows(values: Array, n: int, are_right: NDArray[np.bool_]) -> bool:
 
 
 def _check_labels(classes: Array) -> None:
-    """Raise ValueError unless these are the sorted labels of a folder."""
+    """Raise ValueError unless the class labels are valid and sorted."""
     if classes.dtype.kind not in "biufU" or classes.ndim != 1:
         raise ValueError(f"classes: expected numbers or strings, got {classes.dtype}")
     if classes.dtype.kind == "U" and classes.view(np.uint32).max(initial=0) > sys.maxunicode:
-        raise ValueError("classes: expected strings, got numbers that are no characters")
+        raise ValueError("classes: expected strings, got invalid code points")
     if not (classes[:-1] < classes[1:]).all():
-        raise ValueError("classes: expected different ones, sorted")
+        raise ValueError("classes: expected distinct class labels in increasing order")
 
 
 def check_values(
     values: Array, codes: NDArray[np.uint8], n_bins: IntArray, special: Array | None
 ) -> None:
-    """Raise ValueError for infinite values, and for NaN that does not stand for a missing one."""
+    """Raise ValueError for infinite values, and for NaN that disagrees with the bin codes."""
     if values.shape != codes.shape:
-        raise ValueError("values: expected a number for each code")
+        raise ValueError("values: expected one number for each code")
     for j, bins in enumerate(n_bins.tolist()):
         can_miss = special is not None and bool(special[j] & HOLES)
         for block in blocks(values[j]):
@@ -113,6 +115,4 @@ def check_values(
                 is_right = (known != is_missing).all()
                 is_right = is_right and np.isnan(values[j, block][is_missing]).all()
             if not is_right:
-                raise ValueError(
-                    f"values: expected finite numbers, or missing values, in column {j}"
-                )
+                raise ValueError(f"values: expected finite numbers or missing values in column {j}")

@@ -1,4 +1,4 @@
-"""Tables that do not fit into memory: binned in batches, into files that fits read."""
+"""Bin tables that do not fit into memory, batch by batch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from pboost.values import (
     check_integer,
 )
 
-#: More different labels than this are none.
+#: With more distinct values than this, y is assumed to be a regression target.
 MOST_LABELS = 10_000
 
 
@@ -76,71 +76,70 @@ def bin_files(
     keep_values: bool = False,
     n_threads: int | None = None,
 ) -> StoredColumns:
-    """Bin the columns of a table that is read in batches, into a folder that fits read from.
+    """Bin the features of a table that is larger than memory, and store them in a folder.
 
-    The bins are those of `bin_columns` of all rows, and a fit gives the model that it gives in
-    memory, bit for bit. A batch is held in memory, and at most 200,000 rows, or counts.
+    The table is read in batches. The bins are those of `bin_columns` on all rows, and a fit returns
+    a model bit-identical to the one trained in memory. At most one batch and 200,000 rows are in
+    memory at a time.
 
     Parameters
     ----------
-    source : path, list of paths, data set of pyarrow, or iterable of batches
-        Parquet, Arrow or CSV files, for which pyarrow is needed (extra ``parquet``). Batches are
-        tuples ``(X, y)`` or ``(X, y, weights)``, or with `target` record batches of pyarrow or data
-        frames. They are read several times: an iterable that can be, or a function that returns
-        an iterator of all batches.
+    source : path, list of paths, pyarrow dataset, or iterable of batches
+        Parquet, Arrow or CSV files, which require pyarrow (extra ``parquet``). Batches are tuples
+        ``(X, y)`` or ``(X, y, weights)``. With `target`, they are pyarrow record batches or data
+        frames. The batches are read several times: pass an iterable that can be restarted, or a
+        function that returns a new iterator.
     folder : str or path-like
-        Where the files are written: a folder that does not exist, is empty, or is what an
-        interrupted call has left.
+        Output folder. It must be new, empty, or left by an interrupted call.
     target, weight : str, optional
-        Names of the columns that hold the labels, or the numbers to predict, and the weights of the
-        rows; all others are features. Rows of weight 0 are left out.
+        Names of the target column and of the sample weight column. All other columns are features.
+        Rows of weight 0 are dropped.
     task : {"classification", "regression"}, optional
-        What the labels are. By default text, booleans and at most 20 different whole numbers in all
-        batches are classes, and numbers that are not all whole are a regression. With more
-        different whole numbers it must be given.
+        Type of the target. By default, text, booleans and at most 20 distinct integers in all
+        batches are classes, and numbers with fractions are a regression. Required if the target has
+        more distinct integers.
     bin_edges : {"sample", "exact"}
-        The rows that make the edges of bins, as in `bin_columns`: of more than 200,000 those with
-        the least hashes of their values, or all.
+        "sample" computes the edges from at most 200,000 rows. "exact" uses all rows and reads the
+        batches more often.
     max_bins : int
-        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+        Maximum number of bins per feature, 2 to 256. Bins have about equal weight; equal values
+        share a bin.
     keep_values : bool
-        Whether the values of the columns are written, too, for what reads them:
-        `pboost.observation.gaussian`, weak learners that add up columns, probit trees. They take 8
-        bytes each (4 where all batches are of float32), the codes 1.
+        Whether to store the values too. `pboost.observation.gaussian`, weak learners that combine
+        features, and probit trees need them. A value takes 8 bytes (4 if all batches are float32),
+        a code 1 byte.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth.
+        Number of threads; -1 uses all cores. None chooses a number that suits the amount of work.
 
     Returns
     -------
     StoredColumns
-        What `open_columns` returns.
+        The result of `open_columns` for this folder.
 
     Raises
     ------
     ValueError, TypeError
-        If a file or batch is not as described, has other columns than the first, misses a label, or
-        holds an infinity; the message says which. If batches are others when they are read again.
+        If a file or batch is invalid or differs from the first in its features, a target is
+        missing, or a value is infinite; the message names the batch. Also if the batches change
+        between two readings.
     FileExistsError
-        If the folder holds something else.
+        If the folder contains other files.
     OSError
-        If a file cannot be written; it is named.
+        If a file cannot be written.
     ImportError
-        If there are paths and no pyarrow.
+        If `source` contains paths and pyarrow is not installed.
 
     Notes
     -----
-    Batches are read twice: for the edges, and for the codes; once before for their weights, where
-    there are any, and once for the levels of categories, which are those of all batches. With
-    ``bin_edges="exact"`` they are read three to six times for the edges as a rule: rows are counted
-    by ranges of values, then by smaller ones where a bin can end. Codes are written class by class
-    and column by column, as fits read them. Every file gets its name when it is whole, the header
-    last.
+    Batches are read twice: for the edges and for the codes. Sample weights and categories need one
+    more pass each. ``bin_edges="exact"`` usually needs three to six passes for the edges: rows are
+    counted in ranges of values, and then in smaller ranges around each edge. Codes are written by
+    class and feature, in the order in which fits read them.
 
-    A call that is interrupted, or killed, leaves a folder that `open_columns` refuses. The same
-    call goes on with it: edges that have been found stay, and batches of which there are codes are
-    read, because their digest is compared, and not encoded again. What has been encoded in the last
-    20 seconds may be lost. Where batches or options are others, all begins anew. After an error
-    nothing is kept.
+    If a call is interrupted or killed, `open_columns` rejects the folder. Repeat the call with the
+    same arguments to resume: edges are kept, and batches already encoded are only read to compare
+    their digest. At most 20 seconds of encoding are lost. If the batches or options have changed,
+    the call starts again. After an error the files are deleted.
 
     Examples
     --------
@@ -154,8 +153,10 @@ def bin_files(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     columns, labels, _ = pb.data.bin_files(batches, os.path.join(folder, "columns"))
     ...     model = pb.fit_adaboost(columns, labels, n_estimators=5)
-    >>> bool((model.vote == pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=5).vote).all())
-    True
+    >>> columns
+    <BinnedColumns: 8 rows, 1 features>
+    >>> labels.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
     """
     if task is not None:
         check_choice("task", task, TASKS)
@@ -173,7 +174,7 @@ def bin_files(
 
 
 def _goes_on(reader: BatchReader, writer: Writer, key: str, workers: Workers) -> bool:
-    """Go on where an interrupted call has stopped; returns whether there was one, of this table."""
+    """Resume an interrupted call; return whether there was one for the same table."""
     state = writer.state(key)
     if state is None:
         return False
@@ -183,7 +184,7 @@ def _goes_on(reader: BatchReader, writer: Writer, key: str, workers: Workers) ->
         reader.go_on(encoding.bins, weighs)
         encoding.write(reader, writer, key, workers)
     except (StaleError, UnreadLevelsError, LookupError, ValueError, TypeError):
-        # Another table, which is read as one that is new.
+        # The folder belongs to another table, so that encoding starts again.
         reader.forget()
         writer.forget()
         return False
@@ -198,7 +199,7 @@ def _encoding(
     keep_values: bool,
     workers: Workers,
 ) -> Encoding:
-    """Return what is needed to write codes, of which there are none."""
+    """Compute the bins and count the rows, before any code is written."""
     total, seen = reader.total_weight() if reader.is_weighed() else None, None
     while seen is None:
         try:
@@ -215,38 +216,38 @@ def _encoding(
 
 
 class NumbersError(Exception):
-    """A batch shows that the targets are of a regression, after others could have been classes."""
+    """Raised if a batch shows that targets, so far taken for classes, are a regression."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What the first pass has found.
+    """Results of the first pass over the batches.
 
     Attributes
     ----------
     sample : RowSample
-        Rows that make the edges, where these are some.
+        Rows that determine the edges, if these come from a sample.
     counts : BatchCounts or None
-        Counts by which edges of all rows are found.
-    holes : ndarray of bool, shape (d,)
-        Which columns have missing values.
+        Counts for edges from all rows.
+    has_missing : ndarray of bool, shape (d,)
+        Mask of the features with missing values.
     classes : ndarray, shape (J,)
-        Label values, sorted.
+        Class labels, sorted.
     count, content : ndarray of int64 and uint64, shape (J,)
-        Number of rows of each label, and the sum of their hashes.
+        Number of rows of each class, and the sum of their hashes.
     n_known : ndarray of int64, shape (d,)
-        Number of values that are known, where there are categories.
+        Number of known values, counted if there are categorical features.
     dtype : dtype
-        Of the values of all batches.
+        Common dtype of the batches.
     task : str or None
-        What the targets are; None while `targets` say it.
+        Task of the fit, or None if `targets` determines it.
     targets : Targets
-        What is known of them so far.
+        Summary of the targets read so far.
     """
 
     sample: RowSample
     counts: BatchCounts | None
-    holes: NDArray[np.bool_]
+    has_missing: NDArray[np.bool_]
     classes: Array
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
@@ -257,7 +258,7 @@ class _Seen:
 
     @classmethod
     def nothing(cls, d: int, y: Array, counts: BatchCounts | None, task: str | None) -> _Seen:
-        """Return what no rows are, of d columns and labels like these; a regression has none."""
+        """Return the initial state, before any row has been counted."""
         is_regression = task == REGRESSION
         count, known = np.zeros(int(is_regression), dtype=np.int64), np.zeros(d, dtype=np.int64)
         return cls(
@@ -278,9 +279,9 @@ class _Seen:
         return int(self.count.sum())
 
     def count_targets(self, rows: BatchRows, workers: Workers) -> NDArray[np.uint64]:
-        """Count the rows, by their labels if they have some; returns the hashes of features.
+        """Count the rows, by class in a classification, and return the hashes of their features.
 
-        NumbersError if the targets are of a regression and this was not known.
+        Raises NumbersError if the targets turn out to be a regression.
         """
         numbers = self.numbers_of(rows)
         hashed, with_targets = row_hashes(rows.values, numbers, workers)
@@ -297,18 +298,21 @@ class _Seen:
         return hashed
 
     def numbers_of(self, rows: BatchRows) -> FloatArray | None:
-        """Return the targets of a regression, None of a classification."""
+        """Return the targets of a regression, or None for a classification."""
         if self.task != REGRESSION:
             return None
         with in_batch(rows):
             return as_targets(rows.y, len(rows.y))
 
     def _count_labels(self, y: Array, hashed: NDArray[np.uint64]) -> None:
-        """Count the labels of rows with these hashes."""
+        """Count the rows of each class and add up their hashes."""
         classes = label_values(y)
         every = label_values(np.concatenate([self.classes, classes]))
         if len(every) > MOST_LABELS:
-            raise ValueError(f"y: expected labels, got more than {MOST_LABELS} different values")
+            raise ValueError(
+                f"y: expected class labels, got more than {MOST_LABELS} distinct values; for a "
+                'regression pass task="regression"'
+            )
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
         before, positions = np.searchsorted(every, self.classes), np.searchsorted(every, classes)
         count[before], content[before] = self.count, self.content
@@ -320,7 +324,7 @@ class _Seen:
 
 @contextmanager
 def in_batch(rows: BatchRows) -> Iterator[None]:
-    """Have errors name the batch of rows."""
+    """Prefix error messages with the number of the batch."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -330,7 +334,7 @@ def in_batch(rows: BatchRows) -> Iterator[None]:
 def _first_pass(
     reader: BatchReader, total: float | None, task: str | None, is_exact: bool, workers: Workers
 ) -> _Seen:
-    """Find the rows that make the edges, or count all; the labels, and what is missing."""
+    """Read all batches once: count classes and missing values, and collect rows for the edges."""
     seen: _Seen | None = None
     for rows in reader:
         if seen is None:
@@ -342,7 +346,7 @@ def _first_pass(
         with in_batch(rows):
             holes = find_holes(Features(rows.values, reader.names))
         if holes is not None:
-            seen.holes |= holes
+            seen.has_missing |= holes
         seen.dtype = np.promote_types(seen.dtype, rows.values.dtype)
         hashed = seen.count_targets(rows, workers)
         mass = _masses(rows, total)
@@ -368,7 +372,7 @@ def _first_pass(
 
 
 def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
-    """Return the weights of rows in fixed point, None where there are none."""
+    """Return the weights of rows in fixed point, or None without weights."""
     if total is None:
         return None
     assert rows.weights is not None
@@ -376,20 +380,20 @@ def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
 
 
 def _table(reader: BatchReader, seen: _Seen) -> Table | None:
-    """Return what columns are, and which of them miss values."""
+    """Return the description of the features, including which of them have missing values."""
     table = reader.trained.table
-    if seen.holes.any():
-        table = (table or Table.of_numbers(len(seen.holes))).with_holes(seen.holes)
+    if seen.has_missing.any():
+        table = (table or Table.of_numbers(len(seen.has_missing))).with_holes(seen.has_missing)
     return table
 
 
 def _exact_bins(
     reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
-    """Return bins between edges from all rows, which are read until all columns have them."""
+    """Return bins with edges from all rows, reading the batches until all edges are exact."""
     counts = seen.counts
     assert counts is not None
-    counts.limit(max_bins, seen.holes)
+    counts.limit(max_bins, seen.has_missing)
     while counts.take():
         n = content = 0
         for rows in reader:
@@ -404,9 +408,9 @@ def _exact_bins(
 def _bins(
     reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
-    """Return the bins of the rows that make the edges."""
+    """Return bins with edges from the sample of rows."""
     values, mass = seen.sample.rows()
-    if seen.holes.any() and seen.sample.is_part:  # as in `binned_columns`
+    if seen.has_missing.any() and seen.sample.is_part:  # as in `binned_columns`
         max_bins = min(max_bins, MOST_KNOWN)
     features = Features(values, reader.names, _table(reader, seen))
     fixed = NO_WEIGHT if (mass == 1).all() else mass

@@ -1,8 +1,8 @@
-"""Columns in bins as files of a folder, which fits read as they need them: the format.
+"""File format of a folder of binned features, which fits map into memory.
 
-A folder holds arrays as ``.npy`` files and ``header.json``, which names them, with their digests.
-Each file is written under a temporary name, flushed and renamed, the header last: a folder without
-one is not complete.
+A folder contains ``.npy`` files and ``header.json``, which lists them with their digests. Each file
+is written under a temporary name, flushed and renamed. The header comes last, so that a folder
+without a header is incomplete.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from pboost.values.json_texts import TIMES, parse
 FORMAT = "pboost-columns"
 VERSION = 1
 HEADER = "header.json"
-#: The files of a number for each row and column, which are mapped: codes, and values where kept.
+#: Files with one entry per row and feature, which are memory-mapped: codes and optional values.
 CODES, VALUES = "codes", "values"
-#: What a writer keeps that may be interrupted.
+#: File with the progress of an interrupted writer.
 STATE = "state.npz"
-#: The end of the names of files that are being written.
+#: Suffix of files that are being written.
 UNFINISHED = ".part"
-#: Arrays beside the codes: their dtypes, None for any of labels.
+#: Dtypes of the arrays other than codes and values. None allows any dtype of class labels.
 _DTYPES: dict[str, str | None] = {
     "classes": None,
     "class_count": "<i8",
@@ -59,30 +59,29 @@ _DTYPES: dict[str, str | None] = {
     "special": "|u1",
 }
 _OPTIONAL = frozenset({"targets", "weights", "special", *Table.stored})
-#: Dtypes of what is mapped.
+#: Allowed dtypes of the memory-mapped files.
 _OF_ROWS = {CODES: ("|u1",), VALUES: ("<f8", "<f4")}
-#: Bytes that are read at a time.
+#: Bytes per read when a digest is computed.
 _CHUNK = 1 << 22
 
 
 class FolderError(ValueError):
-    """A folder that holds no columns this version can read; the message names it and says why."""
+    """Raised if a folder does not contain columns that this version can read."""
 
 
 class StoredColumns(NamedTuple):
-    """Columns that stay on disk, and the labels or targets and the weights of their rows.
+    """Binned features on disk, with the targets and the sample weights of their rows.
 
     Attributes
     ----------
     columns : BinnedColumns
-        To be passed to a builder in place of X; the codes are mapped from the folder, and so are
-        the values, where it keeps them: then these are `BinnedValues`.
-    y : ndarray, or RowLabels where labels are text, shape (n,)
-        Labels of the rows: all those of the first one, then all of the next. Of text each row has
-        a code, and ``numpy.asarray(y)`` is the array of strings. Of a regression the targets, in
-        the order of the table.
+        Pass it to a fit function in place of X. Codes, and values if the folder has them, are
+        memory-mapped. With values it is a `BinnedValues`.
+    y : ndarray, or RowLabels if the classes are text, shape (n,)
+        Class of each row, sorted by class. Text is stored as codes; ``numpy.asarray(y)`` returns an
+        array of strings. For a regression, the targets in the order of the table.
     weight : ndarray of float64, shape (n,), or None
-        Weights of the rows, all positive; None if all are alike.
+        Sample weights, all positive. None if all rows have equal weight.
     """
 
     columns: BinnedColumns
@@ -94,14 +93,14 @@ class StoredColumns(NamedTuple):
 
 
 class Writer:
-    """Writes the files of a folder, a context that removes them where it ends by an exception.
+    """Write the files of a folder. As a context manager, remove them after an exception.
 
     Raises
     ------
     FileExistsError
-        If the folder holds columns already, or files that are no part of such.
+        If the folder contains columns already, or unrelated files.
     OSError
-        If a file cannot be written; it is named.
+        If a file cannot be written.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -109,14 +108,16 @@ class Writer:
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in sorted(os.listdir(self.folder)):
             if name == HEADER:
-                raise FileExistsError(f"folder: {self.folder} holds columns already")
+                raise FileExistsError(
+                    f"folder: expected a new or empty folder, {self.folder} contains {HEADER}"
+                )
             if not _is_own(name):
                 raise FileExistsError(
-                    f"folder: expected a new or an empty folder, {self.folder} holds {name!r}"
+                    f"folder: expected a new or empty folder, {self.folder} contains {name!r}"
                 )
         self._left = (self.folder / STATE).is_file()
         if not self._left:
-            self._discard()  # what a writer left that was killed
+            self._discard()  # files of a writer that was killed before it saved its progress
         self._written: dict[str, dict[str, Any]] = {}
         self._files: dict[str, RowsFile] = {}
 
@@ -125,7 +126,7 @@ class Writer:
 
     def __exit__(self, kind: object, *raised: object) -> None:
         self._close()
-        # What is interrupted, and no error, can be gone on with.
+        # Keep the files after an interruption, which is not an Exception, to resume later.
         if isinstance(kind, type) and issubclass(kind, Exception):
             self._discard()
 
@@ -139,15 +140,15 @@ class Writer:
                 os.unlink(self.folder / name)
 
     def forget(self) -> None:
-        """Remove what a writer has left."""
+        """Delete the files of an interrupted writer."""
         self._close()
         self._discard()
         self._left = False
 
     def state(self, key: str) -> dict[str, Array] | None:
-        """Return what `save` was given last by a writer that was interrupted, under this key.
+        """Return the progress that an interrupted writer saved under this key.
 
-        None where there is nothing of it, or it is damaged; then it is removed.
+        Returns None if there is none. Damaged files are deleted.
         """
         if not self._left:
             return None
@@ -158,18 +159,18 @@ class Writer:
                 raise ValueError("damaged")
             state = from_npz(content)
             if state.pop("key").item() != key:
-                raise ValueError("of other options")
+                raise ValueError("saved with other options")
             shape = len(state["n_bins"]), int(state["count"].sum())
             for name, dtype in ((CODES, "|u1"), (VALUES, state["value_dtype"].item())):
                 if dtype and os.path.getsize(self._unfinished(name)) != _size(dtype, shape):
-                    raise ValueError(f"without its {name}")
+                    raise ValueError(f"{name}: missing or of a wrong size")
         except (OSError, ArithmeticError, LookupError, TypeError, ValueError):
             self.forget()
             return None
         return state
 
     def save(self, key: str, state: Mapping[str, Array]) -> None:
-        """Keep what a writer must know to go on, once the codes so far are on disk."""
+        """Save the progress of the writer, after the codes so far are on disk."""
         buffer = io.BytesIO()
         every: dict[str, Any] = {"key": np.array(key), **state}
         every = {name: np.asarray(array, order="C") for name, array in every.items()}
@@ -184,15 +185,12 @@ class Writer:
     def rows(
         self, name: str, dtype: str, shape: tuple[int, int], is_kept: bool = False
     ) -> RowsFile:
-        """Return the file of codes or values (d, n), to be filled and then closed by `keep`.
-
-        `is_kept`: it is there already, and holds some.
-        """
+        """Create the file of codes or values (d, n), or open it if `is_kept`."""
         self._files[name] = RowsFile(self._unfinished(name), dtype, shape, is_kept)
         return self._files[name]
 
     def keep(self) -> None:
-        """Give the files of codes and values their names."""
+        """Finish the files of codes and values, and give them their final names."""
         for name, file in self._files.items():
             file.close()
             self._renamed(name, file.dtype, file.shape)
@@ -220,7 +218,7 @@ class Writer:
             os.replace(path, path.with_suffix(""))
 
     def header(self, **more: Any) -> None:
-        """Write the header, which makes the folder complete."""
+        """Write the header, which marks the folder as complete."""
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -239,7 +237,7 @@ class Writer:
 
 
 class RowsFile:
-    """The codes or values (d, n) of a folder that is being written, any part at any time."""
+    """File of the codes or values (d, n) of a folder, writable in any order."""
 
     def __init__(
         self, path: Path, dtype: str, shape: tuple[int, int], is_kept: bool = False
@@ -254,13 +252,13 @@ class RowsFile:
                 return
             self._file.write(layout)
             size = _size(dtype, shape)
-            if hasattr(os, "posix_fallocate"):  # a full disk is noticed here, not later
+            if hasattr(os, "posix_fallocate"):  # detects a full disk now, not later
                 os.posix_fallocate(self._file.fileno(), 0, size)
             else:
                 self._file.truncate(size)
 
     def put(self, column: int, start: int, numbers: Array) -> None:
-        """Write those of consecutive rows of a column, the first of which is `start`."""
+        """Write the numbers of consecutive rows of a column, from row `start` on."""
         buffer: Any = np.ascontiguousarray(numbers, dtype=self.dtype)
         left = memoryview(buffer).cast("B")
         with _naming(self._path):
@@ -270,56 +268,55 @@ class RowsFile:
                 left = left[self._file.write(left) :]
 
     def flush(self) -> None:
-        """Have on disk what has been written."""
+        """Flush written data to disk."""
         with _naming(self._path):
             _flush(self._file)
 
     def close(self) -> None:
-        """Flush it to disk."""
+        """Flush the file to disk and close it."""
         with _naming(self._path):
             _flush(self._file)
             self._file.close()
 
     def discard(self) -> None:
-        """Close the file, if it is open, as it is."""
+        """Close the file without flushing it."""
         self._file.close()
 
 
 def _layout(dtype: str, shape: tuple[int, int]) -> bytes:
-    """Return what stands in the file before the codes or values."""
+    """Return the header of a file of codes or values."""
     buffer = io.BytesIO()
     npy.write_array_header_1_0(buffer, {"descr": dtype, "fortran_order": False, "shape": shape})
     return buffer.getvalue()
 
 
 def _size(dtype: str, shape: tuple[int, int]) -> int:
-    """Return the bytes of a file of codes or values."""
+    """Return the size in bytes of a file of codes or values."""
     return len(_layout(dtype, shape)) + shape[0] * shape[1] * np.dtype(dtype).itemsize
 
 
 def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> StoredColumns:
-    """Open columns that `bin_files` wrote; their codes stay on disk and are mapped.
+    """Open a folder written by `bin_files`, without loading the codes into memory.
 
     Parameters
     ----------
     folder : str or path-like
-        The folder.
+        Folder to open.
     check : bool
-        Whether the digests of codes and values are compared, too. Otherwise their number is, that
-        all codes are of bins, and that no values are infinite or missing where none can be; all
-        else is compared in any case.
+        Whether to verify the digests of codes and values too, which reads these files completely.
+        All other files are always verified, and codes and values are always checked for their
+        size and range.
 
     Returns
     -------
     StoredColumns
-        Columns, labels and weights, ``columns, y, weight``, of which a fit copies no codes. The
-        folder must stay as it is while they are used.
+        The tuple ``columns, y, weight``. A fit does not copy the codes. Do not change the folder
+        while the columns are in use.
 
     Raises
     ------
     FolderError
-        If the folder is not complete, has been changed, or is of a version that this version of
-        the package does not read.
+        If the folder is incomplete, has been changed, or was written by an incompatible version.
     OSError
         If the folder cannot be read.
 
@@ -355,20 +352,20 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
 
 def _read_header(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        raise FileNotFoundError(f"folder: no folder {str(folder)!r}")
+        raise FileNotFoundError(f"folder: expected an existing folder, got {str(folder)!r}")
     path = folder / HEADER
     if not path.is_file():
         if any(name.endswith(UNFINISHED) for name in os.listdir(folder)):
             raise FolderError(
-                "only half written: bin_files has not ended; call it again with this folder"
+                "incomplete: bin_files was interrupted; call it again with this folder"
             )
-        raise FolderError(f"no columns of pb.data.bin_files: there is no {HEADER}")
+        raise FolderError(f"not a folder of pb.data.bin_files: {HEADER} is missing")
     try:
         header = parse(path.read_bytes(), TIMES)
     except ValueError as error:
         raise FolderError(f"damaged {HEADER}: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise FolderError(f"{HEADER} is not one of columns")
+        raise FolderError(f"{HEADER}: expected format {FORMAT!r}")
     if header.get("version") != VERSION:
         raise FolderError(
             f"expected version {VERSION} of the format, got {shown(header.get('version'))}, "
@@ -380,18 +377,18 @@ def _read_header(folder: Path) -> dict[str, Any]:
 
 
 def _small(header: Mapping[str, object]) -> list[tuple[str, Any]]:
-    """Return what the header says of the arrays but codes and values."""
+    """Return the names and header entries of the arrays except codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
     entries = header.get("arrays")
     if not isinstance(entries, dict) or not all(
         isinstance(entry, dict) for entry in entries.values()
     ):
-        raise FolderError(f"{HEADER}: 'arrays' is missing or not a table")
+        raise FolderError(f"{HEADER}: 'arrays' is missing or not an object")
     missing = [name for name in known if name not in _OPTIONAL and name not in entries]
     unknown = [name for name in entries if name not in _OF_ROWS and name not in known]
     if missing or unknown:
         more = f"missing: {shown(missing)}, unknown: {shown(unknown)}"
-        raise FolderError(f"expected other arrays; {more}")
+        raise FolderError(f"{HEADER}: unexpected list of arrays; {more}")
     for name, entry in entries.items():
         dtype = known.get(name)
         if dtype is not None and entry["dtype"] != dtype:
@@ -400,7 +397,7 @@ def _small(header: Mapping[str, object]) -> list[tuple[str, Any]]:
 
 
 def _read_array(folder: Path, name: str, entry: Mapping[str, object]) -> Array:
-    """Return an array that is as its header says."""
+    """Read an array and check it against its header entry."""
     path = folder / f"{name}.npy"
     _check_size(path, entry)
     content = path.read_bytes()
@@ -411,14 +408,14 @@ def _read_array(folder: Path, name: str, entry: Mapping[str, object]) -> Array:
     except ValueError as error:
         raise FolderError(f"{path.name}: {error}") from error
     if array.dtype.str != entry["dtype"] or list(array.shape) != entry["shape"]:
-        raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+        raise FolderError(f"{path.name} differs from its entry in {HEADER}")
     return array
 
 
 def _mapped(folder: Path, name: str, entry: object, check: bool) -> Array:
-    """Return codes or values, mapped to be read."""
+    """Map the file of codes or values into memory, read-only."""
     if not isinstance(entry, dict):
-        raise FolderError(f"{HEADER} says nothing of {name}")
+        raise FolderError(f"{HEADER}: no entry for {name}")
     path = folder / f"{name}.npy"
     _check_size(path, entry)
     if check and _sha256(path) != entry["sha256"]:
@@ -431,9 +428,9 @@ def _mapped(folder: Path, name: str, entry: object, check: bool) -> Array:
     layout = _layout(entry["dtype"], (shape[0], shape[1]))
     with open(path, "rb") as file:
         if file.read(len(layout)) != layout:
-            raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+            raise FolderError(f"{path.name} differs from its entry in {HEADER}")
     if _size(entry["dtype"], (shape[0], shape[1])) != entry["bytes"]:
-        raise FolderError(f"{path.name} has another size than its shape")
+        raise FolderError(f"{path.name}: the size does not match the shape")
     return np.memmap(path, entry["dtype"], "r", len(layout), tuple(shape))
 
 
@@ -451,7 +448,7 @@ def _assembled(
     codes: NDArray[np.uint8],
     values: Array | None,
 ) -> StoredColumns:
-    """Return columns, labels and weights of arrays that go together."""
+    """Build the columns, targets and weights, and check that the arrays are consistent."""
     d, n = codes.shape
     table = Table.from_members(arrays)
     if table is not None:
@@ -478,7 +475,7 @@ def _assembled(
     start = columns.bin_start
     assert start is not None
     if (np.diff(start, axis=1) < 0).any() or (start[:, 0] != 0).any() or (start[:, -1] != n).any():
-        raise FolderError("bin_start: expected numbers of rows below bins")
+        raise FolderError("bin_start: expected the number of rows below each bin")
     check_rows(arrays, n)
     if values is not None:
         check_values(values, codes, columns.n_bins, special)
@@ -489,7 +486,7 @@ def _assembled(
 
 
 def flush_folder(folder: str) -> None:
-    """Make a renaming outlast a power failure, where the system can."""
+    """Make a rename durable after a power failure, if the system supports it."""
     if os.name == "nt":
         return  # a directory cannot be opened
     try:
@@ -499,7 +496,7 @@ def flush_folder(folder: str) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # no such thing on this file system
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not supported by this file system
             raise
     finally:
         os.close(handle)
@@ -507,7 +504,7 @@ def flush_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[Path]:
-    """Have an OSError name this file."""
+    """Add the path of this file to an OSError that lacks one."""
     try:
         yield path
     except OSError as error:
@@ -531,13 +528,13 @@ def _sha256(path: Path) -> str:
 
 
 def _digest(header: Mapping[str, object]) -> str:
-    """Return the digest of a header but for its own."""
+    """Return the digest of a header, without its digest entry."""
     text = json.dumps({k: v for k, v in header.items() if k != "digest"}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a file is of a writer that was interrupted."""
+    """Return whether a file may have been written by an interrupted writer."""
     known = (*_OF_ROWS, *_DTYPES, *Table.stored)
     return name.removesuffix(UNFINISHED) in {
         HEADER,

@@ -1,4 +1,4 @@
-"""Batches of a table as codes of bins, and values, in a folder; what an interrupted call left."""
+"""Encode batches of a table as bin codes in a folder, and resume after an interruption."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray
 from pboost.values.json_texts import TIMES, parse
 
-#: Seconds of encoding that an interrupted call loses at most, and a batch.
+#: Seconds between two saves of the progress.
 SECONDS = 20.0
 _ENDS = ("ends_lower", "ends_upper", "ends_rows")
 
 
 def _check_state(state: Mapping[str, Array]) -> None:
-    """Raise ValueError for arrays that are not those of an interrupted call."""
+    """Raise ValueError if the saved arrays are inconsistent."""
     n_bins, lower, count = state["n_bins"], state["lower"], state["count"]
     d, bins = len(n_bins), lower.shape[-1]
-    by_label = (max(len(state["classes"]), 1),)  # a regression has none, and one count
+    by_label = (max(len(state["classes"]), 1),)  # a regression has a single count
     ends: dict[str, Array] = dict(zip(_ENDS, joined_ends([], d), strict=True))
     expected: dict[str, tuple[Any, tuple[int, ...]]] = {
         "n_bins": (np.int32, (d,)),
@@ -52,38 +52,38 @@ def _check_state(state: Mapping[str, Array]) -> None:
             raise ValueError(f"{name}: expected {dtype} of shape {shape}")
     start, done = np.cumsum(count) - count, state["at"]
     if (count < 1).any() or (done < start).any() or (done > start + count).any():
-        raise ValueError("count, at: expected how many rows there are, and have been written")
+        raise ValueError("count, at: expected numbers of rows, in total and written")
     if not ((n_bins >= 1) & (n_bins <= min(bins, MAX_BINS))).all():
         raise ValueError(f"n_bins: expected 1 to {bins} bins")
 
 
 class ChangedError(ValueError):
-    """The batches had other rows when they were read again."""
+    """Raised if the batches change between two readings."""
 
     def __init__(self) -> None:
         super().__init__(
-            "source: the batches had other rows when they were read again; pass a table that stays "
-            "as it is, or a function that starts anew each time"
+            "source: expected the same rows in each reading, got others; pass a table that stays "
+            "unchanged, or a function that returns a new iterator each time"
         )
 
 
 class StaleError(Exception):
-    """Batches are not those of which an interrupted call has left codes."""
+    """Raised if the batches differ from those that an interrupted call has encoded."""
 
 
 class Encoding:
-    """Codes of a table, as they are written.
+    """Bin codes of a table, while they are written.
 
     Parameters
     ----------
     bins : BinnedColumns
-        Bins between edges; they hold no row.
+        Bin edges, without rows.
     classes : ndarray, shape (J,)
-        Label values; none of a regression.
-    count, content : ndarray, shape (J,), of a regression (1,)
-        The number of rows of each, and the sums of their hashes.
+        Class labels; empty for a regression.
+    count, content : ndarray, shape (J,), or (1,) for a regression
+        Number of rows of each class, and the sums of their hashes.
     value_dtype : str
-        Dtype of the values that are written beside the codes; empty: none are.
+        Dtype of the values to write beside the codes. Empty to write none.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ class Encoding:
         self._weights: FloatArray | None = None
         self._targets: FloatArray | None = None
         self._read = hashlib.sha256()
-        #: Batches that have been encoded by a call before, and the digest of what was read of them.
+        #: Number of batches encoded by an earlier call, and the digest of their contents.
         self._done, self._was_read = 0, b""
 
-    # What is kept for another call
+    # Saved progress
 
     def state(self, done: int) -> dict[str, Array]:
-        """Return what a call needs to go on after so many batches."""
+        """Return the data needed to resume after `done` batches."""
         bins, table = self.bins, self.bins.table
         state: dict[str, Array] = {
             "n_bins": bins.n_bins,
@@ -128,7 +128,7 @@ class Encoding:
 
     @classmethod
     def of_state(cls, state: dict[str, Array]) -> Encoding:
-        """Return codes of which some have been written; ValueError where no call has left that."""
+        """Resume from saved progress; raise ValueError if it is invalid."""
         _check_state(state)
         n_bins = state["n_bins"]
         names = checked_names(parse(state["names"].tobytes(), TIMES), len(n_bins))
@@ -155,14 +155,14 @@ class Encoding:
     # Writing
 
     def write(self, reader: BatchReader, writer: Writer, key: str, workers: Workers) -> None:
-        """Write codes, and all that is known once they are.
+        """Write the codes and all other arrays.
 
         Raises
         ------
         ChangedError
-            If the batches are not those that made the bins.
+            If the batches differ from those that determined the bins.
         StaleError
-            If they are not those of which there are codes.
+            If the batches differ from those that an earlier call encoded.
         """
         d, n = self.bins.n_features, int(self._start[-1])
         files = {CODES: writer.rows(CODES, "|u1", (d, n), is_kept=self._done > 0)}
@@ -192,13 +192,13 @@ class Encoding:
         self._write_rest(writer)
 
     def _check_done(self, at: NDArray[np.int64]) -> None:
-        """Raise StaleError where what was read is not what had been encoded; look once."""
+        """Raise StaleError if the batches read differ from those encoded before; check once."""
         if self._read.digest() != self._was_read or (at != self._at).any():
             raise StaleError
         self._done = 0
 
     def _take(self, rows: BatchRows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
-        """Return the rows of each label, and take what is kept of them beside codes."""
+        """Return the rows of each class, and store their targets and weights."""
         targets = None if len(self.classes) else as_targets(rows.y, len(rows.y))
         hashed = row_hashes(rows.values, targets, workers)[1]
         by_class = rows_by_class(rows.y, self.classes)
@@ -265,12 +265,12 @@ def state_key(
     keep_values: bool,
     task: str | None,
 ) -> str:
-    """Return what must be equal of two calls for the second to go on with the first."""
+    """Return a key of the options; a call can resume another call with the same key."""
     return json.dumps([__version__, bin_edges, max_bins, target, weight, keep_values, task])
 
 
 def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
-    """Return the rows that have each of the labels, in their order; without labels all rows."""
+    """Return the rows of each class in table order; without classes, all rows."""
     if not len(classes):
         return [np.arange(len(y), dtype=np.int32)]
     if len(classes) == 1:
@@ -282,7 +282,7 @@ def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
 def row_hashes(
     values: Array, targets: FloatArray | None, workers: Workers
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return hashes of rows by their features, and by features and targets if there are some."""
+    """Return hashes of rows by features, and by features and targets if targets are given."""
     numbered = np.arange(len(values), dtype=np.int32)
     hashed, _ = hashed_rows(values, numbered, workers)
     if targets is None:
@@ -292,5 +292,5 @@ def row_hashes(
 
 
 def sums_of_hashes(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:
-    """Return the sums of the hashes of listed rows."""
+    """Return the sum of the hashes of each list of rows."""
     return np.array([hashed[rows].sum() for rows in parts], dtype=np.uint64)

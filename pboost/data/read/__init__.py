@@ -1,1 +1,1 @@
-"""Rows as users pass them, read: frames, sequences, files and batches as numbers and levels."""
+"""Reading of X and y: data frames, sequences, files and batches as numbers and categories."""

@@ -1,4 +1,4 @@
-"""Tables that are read in batches of rows, and the levels of categories in all of them."""
+"""Reading of tables in batches of rows, and joining of their categories."""
 
 from __future__ import annotations
 
@@ -27,29 +27,28 @@ from pboost.data.read.levels import heaviest, level_counts, refuse_identifier
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 
-#: What to do with text that may be no category, in tables in parts, which have no
-#: `categorical_features`.
-DECLARED = "make it a column of categories by its type if it is meant as one"
+#: Hint for text that may not be categorical, for batches, which cannot use `categorical_features`.
+DECLARED = "convert it to a categorical dtype"
 
 
 @dataclass(frozen=True, slots=True)
 class PartLevels:
-    """What the columns of some rows of a table hold.
+    """Categories and counts in a part of the rows of a table.
 
     Attributes
     ----------
     where : str
-        What messages call the rows.
+        Name of the part in messages.
     n_rows : int
         Number of rows.
     table : Table
-        Levels that occur, and orders of ordered categories.
+        Categories that occur, and the order of ordered ones.
     has_values : ndarray of bool, shape (d,)
-        Whether a value is known.
+        Whether a feature has a known value.
     counts, mass : list of ndarray of int64
-        For each column the numbers of rows of its levels, and their weights in fixed point.
+        For each feature the number of rows of each category, and their weight in fixed point.
     undeclared : list of int
-        Columns that are categories by their values alone.
+        Features that are categorical only because they contain text.
     """
 
     where: str
@@ -64,7 +63,7 @@ class PartLevels:
 def part_levels(
     where: str, features: Features, undeclared: list[int], mass: NDArray[np.int64] | None
 ) -> PartLevels:
-    """Return what columns hold, given the weights of rows in fixed point, if they have any."""
+    """Summarize the categories of some rows, given their weights in fixed point or None."""
     values, d = features.values, features.n_features
     table = Table.of_numbers(d) if features.table is None else features.table
     sizes = table.n_levels.tolist()
@@ -82,14 +81,14 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 def has_categories(parts: Sequence[Features]) -> bool:
-    """Return whether there are columns of categories, ordered or not, in any part."""
+    """Return whether any part has a categorical feature, ordered or not."""
     return any(part.table is not None and part.table.categorical for part in parts)
 
 
 def shared_levels(all_parts: PartLevels, names: tuple[str, ...] | None) -> Table:
-    """Return the levels of all parts, as of one table; of too many the lightest share a number.
+    """Return the description of the whole table; if there are too many categories, merge some.
 
-    ValueError if text has mostly values that occur once.
+    Raises ValueError for text that looks like an identifier.
     """
     table = all_parts.table
     levels = list(table.categories)
@@ -108,9 +107,9 @@ def shared_levels(all_parts: PartLevels, names: tuple[str, ...] | None) -> Table
 def joined_levels(
     parts: Sequence[PartLevels], names: tuple[str, ...] | None, where: str
 ) -> PartLevels:
-    """Return what the rows of all parts hold.
+    """Join the categories of all parts.
 
-    TypeError if a column holds text in some, numbers in others, or categories of another order.
+    Raises TypeError if a column has text in some parts and numbers in others, or different orders.
     """
     d = parts[0].table.n_features
     columns = [_joined(parts, j, column_label(names, j)) for j in range(d)]
@@ -129,7 +128,7 @@ def joined_levels(
 def _joined(
     parts: Sequence[PartLevels], j: int, label: str
 ) -> tuple[Array | None, Array | None, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the levels of one column, its order, and the rows and the mass of each level."""
+    """Return the categories of a feature, their order, and the rows and weight of each."""
     holders = [part for part in parts if part.table.values_of(j) is not None]
     if not holders:
         return None, None, _NONE, _NONE
@@ -143,7 +142,7 @@ def _joined(
     counts, mass = np.zeros((2, len(every)), dtype=np.int64)
     np.add.at(counts, place, np.concatenate([part.counts[j] for part in some]))
     np.add.at(mass, place, np.concatenate([part.mass[j] for part in some]))
-    is_there = counts > 0  # of rows that were left out levels may have none
+    is_there = counts > 0  # rows left out may have had other categories
     return every[is_there], None, counts[is_there], mass[is_there]
 
 
@@ -152,32 +151,34 @@ def _is_order(order: Array, before: Array | None) -> bool:
 
 
 def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
-    """Raise TypeError where values of a column do not go together."""
+    """Raise TypeError if a column has different types, or orders, in some parts."""
     kinds: dict[str, str] = {}
     orders: list[tuple[Array | None, str]] = []
     for part in parts:
         if part.has_values[j]:
             values = part.table.values_of(j)
-            kind = "numbers without levels" if values is None else kind_of(values)
+            kind = "numbers without categories" if values is None else kind_of(values)
             kinds.setdefault(kind, part.where)
             orders.append((None if part.table.categories[j] is not None else values, part.where))
     if len(kinds) > 1 and set(kinds) != {"numbers", "booleans"}:
         (first_kind, first), (two, second), *_ = kinds.items()
         raise TypeError(
-            f"X: {label} holds {first_kind} in {first}, {two} in {second}; make it all text"
+            f"X: {label}: expected values of one type, got {first_kind} in {first} and {two} in "
+            f"{second}; convert it to text"
         )
     for order, where in orders[1:]:
         before, first = orders[0]
         is_same = before is None if order is None else _is_order(order, before)
         if not is_same:
             raise TypeError(
-                f"X: {label} has categories of another order in {where} than in {first}"
+                f"X: {label}: expected categories in the same order everywhere, got another "
+                f"order in {where} than in {first}"
             )
 
 
-#: Rows that are read from files at a time.
+#: Number of rows read from files at a time.
 BATCH_ROWS = 131_072
-#: Endings of files, and what pyarrow calls what is in them.
+#: File extensions and the pyarrow names of the formats.
 FORMATS = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), "ipc"),
@@ -186,30 +187,30 @@ FORMATS = {
 
 
 class Batch(NamedTuple):
-    """Some rows: X, labels, and weights or None, as they were given."""
+    """Rows of a table: X, targets, and weights or None, before any check."""
 
     X: TableLike
     y: object
     weights: ArrayLike | None
 
 
-#: Starts reading from the first batch.
+#: Function that starts a new iteration over the batches.
 Batches: TypeAlias = Callable[[], Iterator[Batch]]
 
 
 def batches_of(source: object, target: str | None, weight: str | None) -> Batches:
-    """Return what reads a table in batches, any number of times.
+    """Return a function that reads a table in batches, any number of times.
 
     Raises
     ------
     TypeError, ValueError
-        If this is no such table, or can be read once only, or `target` does not go with it.
+        If the source is not a table, can be read only once, or does not match `target`.
     ImportError
-        If files are to be read without pyarrow.
+        If files are to be read and pyarrow is not installed.
     """
     for name, column in (("target", target), ("weight", weight)):
         if column is not None and not isinstance(column, str):
-            raise TypeError(f"{name}: expected the name of a column, got {shown(column)}")
+            raise TypeError(f"{name}: expected a column name, got {shown(column)}")
     start = _starting(source)
 
     def read() -> Iterator[Batch]:
@@ -220,7 +221,7 @@ def batches_of(source: object, target: str | None, weight: str | None) -> Batche
 
 
 def _starting(source: object) -> Callable[[], Iterable[Any]]:
-    """Return what starts reading the batches, whatever they are."""
+    """Return a function that starts a new iteration over the items of a source."""
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(paths, list | tuple) and paths:
         are_paths = [isinstance(path, str | os.PathLike) for path in paths]
@@ -235,41 +236,43 @@ def _starting(source: object) -> Callable[[], Iterable[Any]]:
     if isinstance(source, Iterator) or hasattr(source, "read_next_batch"):
         raise TypeError(
             f"source: expected batches that can be read twice, got a {type(source).__name__}; pass "
-            "a function that starts anew, such as the generator function itself, or a list"
+            "a list, or a function that returns a new iterator, such as a generator function"
         )
     if not isinstance(source, Iterable) or hasattr(source, "dtype") or is_frame(source):
         raise TypeError(
-            "source: expected paths, a data set of pyarrow, or an iterable of batches, got "
-            f"{shown(source)}; pb.data.bin_columns takes a table in memory"
+            "source: expected paths, a pyarrow dataset, or an iterable of batches, got "
+            f"{shown(source)}; for a table in memory use pb.data.bin_columns"
         )
     return lambda: iter(source)
 
 
 def _of_files(paths: list[str]) -> Any:
-    """Return the data set of files, or of one folder of them."""
+    """Return a pyarrow dataset of files or of a folder."""
     try:
         from pyarrow import dataset
     except ImportError:
         hint = install_hint("parquet", "pyarrow")
-        raise ImportError(f"source: reading files needs pyarrow: {hint}") from None
+        raise ImportError(
+            f"source: pyarrow is required to read files but not installed: {hint}"
+        ) from None
     kinds = set()
     for path in paths:
         if not os.path.exists(path):
-            raise FileNotFoundError(f"source: no file or folder {path!r}")
+            raise FileNotFoundError(f"source: expected an existing file or folder, got {path!r}")
         ending = os.path.splitext(path)[1].lower()
         if not os.path.isdir(path) and ending not in FORMATS:
             raise ValueError(
-                f"source: expected files ending in {', '.join(FORMATS)}, got {path!r}; others can "
-                "be passed as a data set of pyarrow"
+                f"source: expected files with extension {', '.join(FORMATS)}, got {path!r}; pass "
+                "other files as a pyarrow dataset"
             )
         kinds.add("parquet" if os.path.isdir(path) else FORMATS[ending])
     if len(kinds) > 1:
-        raise ValueError(f"source: expected files of one kind, got {', '.join(sorted(kinds))}")
+        raise ValueError(f"source: expected files of one format, got {', '.join(sorted(kinds))}")
     return dataset.dataset(paths[0] if len(paths) == 1 else paths, format=kinds.pop())
 
 
 def _arrow_reader(source: Any) -> Callable[[], Iterable[Any]]:
-    """Return what reads a table or a data set of pyarrow; of the latter few batches are ahead."""
+    """Return a function that reads a pyarrow table or dataset, with little read-ahead."""
     if not hasattr(source, "get_fragments"):
         return lambda: source.to_batches(max_chunksize=BATCH_ROWS)
     _check_columns(source)
@@ -277,20 +280,20 @@ def _arrow_reader(source: Any) -> Callable[[], Iterable[Any]]:
 
 
 def _check_columns(source: Any) -> None:
-    """Raise ValueError unless all files of a data set have the columns of its schema.
+    """Raise ValueError unless all files of a dataset have the columns of its schema.
 
-    pyarrow would leave out further columns, and fill absent ones with missing values.
+    pyarrow would drop additional columns and fill missing columns with missing values.
     """
     from pyarrow.dataset import get_partition_keys
 
     for k, fragment in enumerate(source.get_fragments()):
-        keys = get_partition_keys(fragment.partition_expression)  # values in the names of folders
+        keys = get_partition_keys(fragment.partition_expression)  # values in folder names
         expected, actual = source.schema.names, [*fragment.physical_schema.names, *keys]
         different = set(expected).symmetric_difference(actual)
         name = next((name for name in (*expected, *actual) if name in different), None)
         if name is not None:
             file = repr(getattr(fragment, "path", f"fragment {k}"))
-            problem = "has no" if name in expected else "has in addition the"
+            problem = "has no" if name in expected else "has the additional"
             raise ValueError(
                 f"source: expected the columns of the first file (or of the schema) in all files, "
                 f"but {file} {problem} column {name!r}; write the files with the same columns, or "
@@ -299,13 +302,13 @@ def _check_columns(source: Any) -> None:
 
 
 def _split(item: object, target: str | None, weight: str | None, k: int) -> Batch:
-    """Return what was read as X, labels and weights."""
+    """Split a batch into X, targets and weights."""
     if target is None:
         if weight is not None:
-            raise ValueError("weight: expected None without target: a batch is (X, y, weights)")
+            raise ValueError("weight: expected None without target; pass batches (X, y, weights)")
         if not isinstance(item, tuple) or len(item) not in (2, 3):
             raise TypeError(
-                f"batch {k}: expected a tuple (X, y) or (X, y, weights), got {shown(item)}; of "
+                f"batch {k}: expected a tuple (X, y) or (X, y, weights), got {shown(item)}; for "
                 "batches with named columns pass target="
             )
         X, y, *weights = item
@@ -319,8 +322,7 @@ def _split(item: object, target: str | None, weight: str | None, k: int) -> Batc
     for name, column in (("target", target), ("weight", weight)):
         if column is not None and column not in names:
             raise ValueError(
-                f"{name}: expected the name of a column, got {column!r}; batch {k} has "
-                f"{', '.join(names)}"
+                f"{name}: expected a column name, got {column!r}; batch {k} has {', '.join(names)}"
             )
     rest = [j for j, name in enumerate(names) if name not in (target, weight)]
     return Batch(
@@ -334,16 +336,16 @@ def _column(frame: object, place: int) -> Any:
     return whole_column(of_frame(pick_columns(frame, [place]), 1)[0])
 
 
-#: Batches whose levels are joined at a time.
+#: Number of batches whose categories are joined at a time.
 JOINED = 32
 
 
 class UnreadLevelsError(Exception):
-    """A batch holds categories, whose levels have not been found yet."""
+    """Raised if a batch has categories before the categories of all batches are known."""
 
 
 class BatchRows(NamedTuple):
-    """Rows of a batch, checked: those of positive weight."""
+    """Checked rows of positive weight of a batch."""
 
     values: Array
     y: Array
@@ -352,19 +354,19 @@ class BatchRows(NamedTuple):
 
 
 def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
-    """Return weights in fixed point, as `to_fixed_point` does, given the sum of all."""
+    """Return weights in fixed point as in `to_fixed_point`, given the sum of all weights."""
     mass = np.empty(len(weights), dtype=np.int64)
     voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(total)[1]), mass)
     return mass
 
 
 class BatchReader:
-    """Reads batches as rows of the same columns.
+    """Reader of batches that checks that all have the same features.
 
     Attributes
     ----------
     n_known : ndarray of int64, shape (d,), or None
-        How many values of columns of categories are known; None where there are none.
+        Number of known values of each categorical feature. None if there are none.
     """
 
     def __init__(self, batches: Batches) -> None:
@@ -376,17 +378,17 @@ class BatchReader:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns."""
+        """Feature names."""
         return self.trained.names
 
     @property
     def trained(self) -> Trained:
-        """What the columns are, once a batch has been read."""
+        """Description of the features, once a batch has been read."""
         assert self._trained is not None
         return self._trained
 
     def is_weighed(self) -> bool:
-        """Return whether the first batch has weights; ValueError if there is none."""
+        """Return whether the first batch has weights; raise ValueError without batches."""
         for batch in self._batches():
             return batch.weights is not None
         raise ValueError("source: expected at least one batch, got none")
@@ -403,13 +405,11 @@ class BatchReader:
                 raise type(error)(f"batch {k}: {error}") from None
         total = math.fsum(parts)
         if not 0 < total < math.inf:
-            raise ValueError(
-                f"weights: expected a finite sum, and at least one weight > 0, got the sum {total}"
-            )
+            raise ValueError(f"weights: expected a positive, finite sum, got {total}")
         return total
 
     def go_on(self, bins: BinnedColumns, weighs: bool) -> None:
-        """Take what columns are from bins that were made of them."""
+        """Resume with the features of existing bins."""
         table = bins.table
         self._trained = Trained(bins.names, bins.n_features, table)
         self._weighs = weighs
@@ -417,11 +417,11 @@ class BatchReader:
             self.n_known = np.zeros(bins.n_features, dtype=np.int64)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Reset the reader."""
         self._trained = self._weighs = self._is_text = self.n_known = None
 
     def find_levels(self, total: float | None) -> None:
-        """Find the levels of all batches; `total` is the sum of the weights, if there are any."""
+        """Find the categories in all batches; `total` is the sum of the weights or None."""
         parts: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:
@@ -461,7 +461,9 @@ class BatchReader:
         if self._is_text is None:
             self._is_text = labels.dtype.kind in "UST"
         if self._is_text != (labels.dtype.kind in "UST"):
-            raise TypeError(f"y: expected labels of one kind in all batches, got {labels.dtype}")
+            raise TypeError(
+                f"y: expected class labels of one type in all batches, got {labels.dtype}"
+            )
         if batch.weights is None:
             return BatchRows(features.values, labels, None, k)
         weights = weights_of_some(batch.weights, n)
@@ -473,7 +475,7 @@ class BatchReader:
     @staticmethod
     def _check_weighs(batch: Batch, weighs: bool) -> None:
         if weighs != (batch.weights is not None):
-            raise ValueError("weights: expected them in all batches, or in none")
+            raise ValueError("weights: expected weights in all batches or in none")
 
     def _features(self, X: TableLike) -> Features:
         features, undeclared = read_rows(X)
@@ -485,7 +487,7 @@ class BatchReader:
         return features_as_trained(features, self.trained)
 
     def _alike(self, features: Features, undeclared: list[int]) -> tuple[Features, list[int]]:
-        """Return rows with the columns of the first batch, in its order."""
+        """Return rows with the features of the first batch, in its order."""
         if self._trained is None:
             self._trained = Trained(features.names, features.n_features)
         self._check_names(features)
@@ -501,7 +503,7 @@ class BatchReader:
 
     def _check_names(self, features: Features) -> None:
         if (features.names is None) != (self.names is None):
-            raise ValueError("X: expected named columns in all batches, or in none")
+            raise ValueError("X: expected column names in all batches or in none")
 
 
 def _positive(features: Features, weights: FloatArray) -> tuple[Features, FloatArray]:

@@ -1,4 +1,4 @@
-"""X, y and weights of rows: what builders and evaluations are given. Inputs are never modified."""
+"""Checks of X, y and sample weights. Inputs are never modified."""
 
 from __future__ import annotations
 
@@ -36,47 +36,48 @@ from pboost.data.read.table import (
 from pboost.values import INT32_MAX, Array, TableLike, Task, as_array, first_false
 from pboost.values.options import MulticlassError
 
-#: Rows examined at a time, so that checks need little memory.
+#: Number of rows checked at a time, to save memory.
 BLOCK = 65_536
-#: What y can be: labels, or numbers.
+#: Possible tasks of a model.
 TASKS: tuple[Task, ...] = get_args(Task)
-#: What to call with more than two labels; "{}" is the builder that was called.
-ONE_OF_EACH = "pb.fit_one_vs_rest(pb.{}, X, y) fits one model for each label"
-#: What to do about targets that are no labels.
-REGRESSIONS = 'a regression is task="regression", of builders that have this option'
-#: More different whole numbers than this can be classes or a regression.
+#: Hint for more than two classes. "{}" is replaced by the name of the fit function.
+ONE_OF_EACH = "pb.fit_one_vs_rest(pb.{}, X, y) fits one model per class"
+#: Hint for continuous targets in a classification.
+REGRESSIONS = 'for a regression use a fit function with task="regression"'
+#: With more distinct integers than this, the task is ambiguous.
 MOST_CLASSES = 20
-#: The largest number that can be predicted.
+#: Largest absolute value of a regression target.
 MOST_TARGET = 1e150
-#: Beyond this a power of two may be no normal float64.
+#: Powers of two with larger exponents may not be normal float64 numbers.
 MOST_EXPONENT = 1000
 
 
 def as_features(X: TableLike, categorical_features: object = None) -> Features:
-    """Return `X` as a float matrix with its column names, and the levels of its categories.
+    """Convert `X` to a float matrix, with feature names and categories.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
-        other frame that narwhals knows. `Features` are returned as they are.
+        NumPy array, object with ``__array__``, nested sequences, pandas data frame, or another data
+        frame that narwhals supports. `Features` are returned unchanged.
     categorical_features : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a frame that hold text
-        or whose type says so.
+        Names or positions of categorical features, in addition to text columns and columns of a
+        categorical dtype.
 
     Returns
     -------
     Features
-        float32 stays float32; everything else becomes float64. No copy where none is needed. What
-        is missing (None, NaN, masked) is NaN; categories are the numbers of their levels.
+        float32 is kept; all other dtypes become float64. Copied only if necessary. Missing values
+        (None, NaN, masked) are NaN; categories are replaced by their numbers.
 
     Raises
     ------
     ValueError
-        If `X` is not two-dimensional, has no columns, or exceeds int32 in rows or columns; if it
-        holds an integer that is no float64; or if text has mostly values that occur once.
+        If `X` is not two-dimensional, has no columns or too many rows or columns for int32,
+        contains an integer that float64 cannot represent, or has text of which most values occur
+        once.
     TypeError
-        If a column holds neither numbers nor categories; it is named.
+        If a column contains neither numbers nor categories.
     """
     if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2 and categorical_features is None:
         if not 0 < X.shape[1] <= INT32_MAX >= len(X):
@@ -93,20 +94,20 @@ def as_features(X: TableLike, categorical_features: object = None) -> Features:
 
 
 def with_categories(X: TableLike, categorical_features: Categorical) -> Any:
-    """Return X, read so that the columns named hold categories; as it is if none are named."""
+    """Convert X to features with the named categorical features; return X if none are named."""
     if categorical_features is None:
         return X
     if hasattr(X, "n_bins"):
         if not named_columns("categorical_features", categorical_features):
             return X
         raise ValueError(
-            f"categorical_features: expected None with {type(X).__name__}: pass it when these are made"
+            f"categorical_features: expected None with {type(X).__name__}; pass it on creation"
         )
     return as_features(X, categorical_features)
 
 
 def _named_categories(features: Features, named: Sequence[str | int]) -> Features:
-    """Return features of which more columns hold categories."""
+    """Return features with additional categorical features."""
     base_table = Table.of_numbers(features.n_features) if features.table is None else features.table
     every = positions("categorical_features", named, features.names, features.n_features)
     new = [j for j in every if base_table.values_of(j) is None]
@@ -121,16 +122,16 @@ def _named_categories(features: Features, named: Sequence[str | int]) -> Feature
 
 
 def features_as_trained(X: TableLike, trained: Trained) -> Features:
-    """Return rows as features with the columns of training in its order, and its level numbers.
+    """Convert new rows to the features and category numbers of the training data.
 
-    Values of categories that were not seen in training are missing.
+    Categories that did not occur in training become missing values.
 
     Raises
     ------
     ValueError
-        If columns are missing or unknown, or a column has changed between numbers and categories.
+        If features are missing or unknown, or one has changed between numbers and categories.
     TypeError
-        As `as_features`.
+        As for `as_features`.
     """
     known = trained.table
     has_values = known is not None and bool(known.categorical)
@@ -141,7 +142,7 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
 
 
 def _as_trained(features: Features, trained: Trained) -> Features:
-    """Return features that have been read as those of training."""
+    """Convert features that have already been read to the training features."""
     table, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
     if table is None and (known is None or not known.categorical):
@@ -159,8 +160,8 @@ def _as_trained(features: Features, trained: Trained) -> Features:
         label = column_label(trained.names, j)
         if table.has_shared(place):
             raise ValueError(
-                f"X: {label} was read for another model, for which several categories share a "
-                "number; pass the rows as they were before"
+                f"X: {label} was read for another model, in which several categories share a "
+                "number; pass the original rows"
             )
         match_levels(trained.known, j, values[:, j], table.values_of(place), label)
     return Features(values, trained.names, trained.table)
@@ -173,10 +174,7 @@ def check_has_rows(n: int) -> None:
 
 
 def check_finite(features: Features, missing: bool = False) -> None:
-    """Raise ValueError naming the first column, and in it the first row, that is not finite.
-
-    `missing` says that NaN is allowed.
-    """
+    """Raise ValueError for the first infinite value, or missing value unless `missing` is True."""
     values = features.values
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]
@@ -185,14 +183,14 @@ def check_finite(features: Features, missing: bool = False) -> None:
 
 
 def is_clean(features: Features) -> bool:
-    """Return whether no column holds categories and nothing is missing; see `find_holes`."""
+    """Return whether all features are numeric and no value is missing."""
     return features.table is None and find_holes(features) is None
 
 
 def find_holes(features: Features) -> NDArray[np.bool_] | None:
-    """Return which columns have missing values, None where none has; infinities raise ValueError.
+    """Return a mask of the features with missing values, or None; reject infinities.
 
-    One pass over the values where nothing is missing.
+    Complete data need a single pass.
     """
     values = features.values
     has_missing: NDArray[np.bool_] | None = None
@@ -211,7 +209,7 @@ def find_holes(features: Features) -> NDArray[np.bool_] | None:
 
 
 def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
-    """Raise ValueError for the first column, and in it the first row, that is wrong."""
+    """Raise ValueError for the first wrong value."""
     values = features.values
     for j in range(values.shape[1]):
         wrong = np.flatnonzero(is_wrong(values[:, j]))
@@ -220,24 +218,24 @@ def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
             raise ValueError(
                 f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
                 + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
-                + ("; fill missing values in before" if np.isnan(values[row, j]) else "")
+                + ("; impute missing values first" if np.isnan(values[row, j]) else "")
             )
-    raise AssertionError("nothing is wrong")
+    raise AssertionError("no wrong value")
 
 
 def training_features(
     features: Features, weights: NDArray[np.float64] | None, takes: Takes
 ) -> Features:
-    """Return features as they are trained on; with their table where it says anything.
+    """Return the features of training data, with a table if any is special.
 
-    Of columns of more than 255 levels the lightest share one.
+    If a feature has more than 255 categories, the rarest ones share a number.
 
     Raises
     ------
     ValueError
-        For infinities; for missing values where these are not taken.
+        For infinities, and for unsupported missing values.
     TypeError
-        For categories where these are not taken.
+        For unsupported categorical features.
     """
     table, holes = features.table, None
     check_taken(table, features.names, takes)
@@ -256,7 +254,7 @@ def training_features(
 
 
 def present_levels(features: Features, weights: NDArray[np.float64] | None) -> Features:
-    """Return features in which categories that no row of positive weight has are missing."""
+    """Replace categories without a row of positive weight by missing values."""
     table = features.table
     if table is None or weights is None or not table.has_levels:
         return features
@@ -265,7 +263,7 @@ def present_levels(features: Features, weights: NDArray[np.float64] | None) -> F
 
 
 def check_taken(table: Table | None, names: tuple[str, ...] | None, takes: Takes) -> None:
-    """Raise TypeError for categories, ValueError for missing values, where these are not taken."""
+    """Raise an error for categories or missing values that the model does not support."""
     if table is None:
         return
     if not takes.levels:
@@ -274,16 +272,18 @@ def check_taken(table: Table | None, names: tuple[str, ...] | None, takes: Takes
             raise TypeError(f"X: {column_label(names, column)} is not numeric{ENCODE}")
     if not takes.holes and table.has_missing.any():
         label = column_label(names, int(table.has_missing.argmax()))
-        raise ValueError(f"X: expected finite numbers, got missing values in {label}")
+        raise ValueError(
+            f"X: expected finite numbers, got missing values in {label}; impute them first"
+        )
 
 
 class AbsentClassError(ValueError):
-    """A class has fewer rows of positive weight than a builder needs.
+    """Raised if a class has fewer rows of positive weight than a fit function needs.
 
     Attributes
     ----------
     min_rows : int
-        How many rows of each class it needs.
+        Required number of rows per class.
     """
 
     def __init__(self, message: str, min_rows: int = 1) -> None:
@@ -292,31 +292,30 @@ class AbsentClassError(ValueError):
 
 
 def as_labels(y: object, n: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the two sorted label values, and for each row whether it has the second."""
+    """Return the two sorted class labels, and whether each row belongs to the second."""
     values, code = as_classes(y, n, "")
     return values, code.astype(np.bool_)
 
 
 def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted label values, two or more, and for each row which it has.
+    """Return the sorted class labels, two or more, and the class number of each row.
 
     Parameters
     ----------
     y : array_like of shape (n,)
-        Labels: any numbers, booleans or strings.
+        Class labels: numbers, booleans or strings.
     n : int
         Number of rows of X.
     two : str, optional
-        That there can be two labels only, and because of what if not always. Default: any number.
+        If given, only two classes are allowed, and the text explains why in the error message.
 
     Raises
     ------
     ValueError
-        If `y` is not one-dimensional, has another length, is empty, misses a label (None, NaN, a
-        mask), or does not hold so many values. More than two numbers that are not all whole are a
-        regression.
+        If `y` is not one-dimensional, has another length, is empty, contains missing values, has
+        too few or too many classes, or is a continuous target.
     TypeError
-        If the labels are not all numbers or all strings.
+        If the class labels are not all numbers or all strings.
     """
     labels = plain_labels(y, n)
     values = label_values(labels)
@@ -325,33 +324,33 @@ def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArra
 
 
 def check_label_values(values: Array, two: str | None, instead: str = ONE_OF_EACH) -> None:
-    """Raise ValueError for label values that are not of so many classes.
+    """Raise ValueError for a continuous target or an unsupported number of classes.
 
-    `instead` is what to call if there are more than two.
+    `instead` is the hint for more than two classes.
     """
     if is_continuous(values):
         raise ValueError(
-            f"y: expected labels, got {len(values)} different numbers that are not all whole; "
-            f"{REGRESSIONS}; numbers that are names of classes can be passed as strings"
+            f"y: expected class labels, got {len(values)} distinct numbers with fractions; "
+            f"{REGRESSIONS}; convert numbers that are class names to strings"
         )
     if two is not None:
         refuse_many(values, two, instead)
     if len(values) < 2:
         minimum = "at least two" if two is None else "two"
-        raise ValueError(f"y: expected {minimum} label values, got only {values.tolist()[0]!r}")
+        raise ValueError(f"y: expected {minimum} classes, got only {values.tolist()[0]!r}")
 
 
 def refuse_many(values: Array, why: str = "", instead: str = ONE_OF_EACH) -> None:
-    """Raise MulticlassError for more than two labels."""
+    """Raise MulticlassError for more than two classes."""
     if len(values) > 2:
-        expected = f"two label values {why}".rstrip()
+        expected = f"two classes {why}".rstrip()
         if instead and len(values) > MOST_CLASSES and values.dtype.kind in "iuf":
             instead += f"; {REGRESSIONS}"
         raise MulticlassError(f"y: expected {expected}, got {len(values)}", instead)
 
 
 def label_values(labels: Array | RowLabels) -> Array:
-    """Return the sorted different labels."""
+    """Return the sorted distinct labels."""
     if isinstance(labels, RowLabels):
         return distinct(labels)
     if not len(labels):
@@ -360,17 +359,17 @@ def label_values(labels: Array | RowLabels) -> Array:
     if not is_other.any():
         return labels[:1]
     pair = labels[[0, int(is_other.argmax())]]
-    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
+    # For two classes this is faster than numpy.unique, whose sort would cost a boosting iteration.
     return np.sort(pair) if ((labels == pair[1]) == is_other).all() else distinct(labels)
 
 
 def is_continuous(values: Array) -> bool:
-    """Return whether different labels, by their number and kind, are those of a regression."""
+    """Return whether distinct labels look like a continuous target."""
     return len(values) > 2 and values.dtype.kind == "f" and bool((values != np.rint(values)).any())
 
 
 def plain_labels(y: object, n: int) -> Any:
-    """Return the labels of n rows as an array, checked; see `as_classes`."""
+    """Return the checked labels of n rows as an array; see `as_classes`."""
     labels = label_array(y)
     if labels.ndim != 1:
         raise ValueError(f"y: expected one dimension, got shape {labels.shape}{_as_one(y, labels)}")
@@ -379,23 +378,23 @@ def plain_labels(y: object, n: int) -> Any:
     if n == 0:
         raise ValueError("y: expected at least one row of each class, got no rows")
     if labels.dtype.kind == "f" and (row := first_false(np.isfinite(labels))) >= 0:
-        raise ValueError(f"y: expected labels, got infinity in row {row}")
+        raise ValueError(f"y: expected class labels, got infinity in row {row}")
     return labels
 
 
 def _as_one(y: object, values: Array) -> str:
-    """Return how to pass the only column of a matrix or a data frame; "" for other shapes."""
+    """Return the hint to flatten a single column; "" for other shapes."""
     if values.ndim != 2 or values.shape[1] != 1:
         return ""
     if hasattr(y, "columns"):
-        return f"; one column is y[{column_names(y)[0]!r}]"
-    return f"; one column is {'y.ravel()' if hasattr(y, 'ravel') else 'np.ravel(y)'}"
+        return f"; pass a single column as y[{column_names(y)[0]!r}]"
+    return f"; pass a single column as {'y.ravel()' if hasattr(y, 'ravel') else 'np.ravel(y)'}"
 
 
 def label_array(y: object) -> Any:
-    """Return labels as an array of numbers, booleans or strings; none may be missing.
+    """Return labels as an array of numbers, booleans or strings; reject missing values.
 
-    Those that are `RowLabels` are codes, and stay so.
+    `RowLabels` are returned unchanged.
     """
     labels = target_array(y)
     if isinstance(labels, RowLabels):
@@ -403,54 +402,54 @@ def label_array(y: object) -> Any:
     if missing := missing_places(labels):
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise ValueError(f"y: missing label in row {missing[0]}{more}")
-    return plain_values(labels, "y: expected labels")
+    return plain_values(labels, "y: expected class labels")
 
 
 def missing_places(values: Array) -> list[int]:
-    """Return the places, in C order, where there is no value."""
+    """Return the positions of missing values, in C order."""
     if values.dtype.kind in "OT":
         items = values.ravel().tolist()
-        are_plain = set(map(type, items)) <= {str, int, bool}  # most often, and told at once
+        are_plain = set(map(type, items)) <= {str, int, bool}  # a fast check for the usual case
         return [] if are_plain else [i for i, value in enumerate(items) if is_missing(value)]
     return np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fmM" else []
 
 
 def target_array(y: object) -> Any:
-    """Return y as an array, of objects where another would hold what was not given.
+    """Return y as an array, of dtype object if another dtype would change the values.
 
-    `RowLabels` stay codes.
+    `RowLabels` are returned unchanged.
     """
     if isinstance(y, RowLabels):
         return y
     values = as_array("y", y)
     if isinstance(y, list | tuple):
         is_kept = _are_kept(y) if values.dtype.kind == "U" else not has_rounded(values)
-    else:  # a series of polars is text of NumPy only if that is asked for
+    else:  # other containers: a NumPy text dtype may have changed the values
         is_kept = values.dtype.kind != "U" or isinstance(y, np.ndarray)
     return values if is_kept else np.asarray(y, dtype=object)
 
 
 def _are_kept(values: Sequence[Any]) -> bool:
-    """Return whether all values are strings that an array of strings stores as they are."""
+    """Return whether all values are strings that NumPy stores unchanged."""
     is_text = all(issubclass(kind, str) for kind in set(map(type, values)))
     return is_text and not any(value.endswith("\0") for value in values)
 
 
 def places_among(values: Array, sought: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the place of each that is found among sorted values, and whether it is one of them."""
+    """Return the position of each item in the sorted values, and whether it is one of them."""
     place = np.minimum(np.searchsorted(values, sought), len(values) - 1)
     return place, values[place] == sought
 
 
 def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
-    """Return the place of each label among the sorted ones of a model; ValueError for others."""
+    """Return the class number of each label; raise ValueError for labels unknown to the model."""
     row_labels = label_array(y)
     if row_labels.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {row_labels.shape}")
     code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
     row = 0
     if (row_labels.dtype.kind == "U") == (classes.dtype.kind == "U"):
-        if isinstance(row_labels, RowLabels):  # those of the labels, for their rows
+        if isinstance(row_labels, RowLabels):  # look up each class once, not each row
             code, is_known = places_among(classes, row_labels.classes)
             code, is_known = code[row_labels.codes], is_known[row_labels.codes]
         else:
@@ -458,23 +457,23 @@ def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
         row = first_false(is_known)
     if row >= 0 and n:
         raise ValueError(
-            f"y: expected labels of the model, {classes.tolist()}, got {row_labels[row].item()!r} in "
+            f"y: expected class labels of the model, {classes.tolist()}, got "
+            f"{row_labels[row].item()!r} in "
             f"row {row}"
         )
     return code
 
 
 def as_targets(y: object, n: int) -> NDArray[np.float64]:
-    """Return the numbers to be predicted as float64 (n,).
+    """Return regression targets as float64 (n,).
 
     Raises
     ------
     ValueError
-        If `y` is not one-dimensional, has another length, is empty, or holds what is missing, not
-        finite or beyond 1e150, whose square is no longer a number, or an integer that is no
-        float64.
+        If `y` is not one-dimensional, has another length, is empty, or contains missing values,
+        numbers beyond 1e150, whose squares may overflow, or integers that float64 cannot represent.
     TypeError
-        If `y` does not hold numbers.
+        If `y` is not numeric.
     """
     values = target_array(y)
     if values.dtype.kind not in "biufO":
@@ -489,13 +488,13 @@ def as_targets(y: object, n: int) -> NDArray[np.float64]:
     targets = _numbers(values) if values.dtype.kind == "O" else values.astype(np.float64)
     if (row := first_false(np.abs(targets) <= MOST_TARGET)) >= 0:
         raise ValueError(
-            f"y: expected finite numbers to {MOST_TARGET:g}, got {targets[row]} in row {row}"
+            f"y: expected finite numbers up to {MOST_TARGET:g}, got {targets[row]} in row {row}"
         )
     row = first_rounded(values, targets) if values.dtype.kind == "O" else first_inexact(values)
     if row >= 0:
         raise ValueError(
-            f"y: row {row} holds {values[row]}, an integer beyond 2**53 that is no float64; pass "
-            "floats to have it rounded"
+            f"y: expected numbers that float64 can represent, got the integer {values[row]} in row "
+            f"{row}; convert y to floats to accept rounding"
         )
     return targets
 
@@ -503,12 +502,12 @@ def as_targets(y: object, n: int) -> NDArray[np.float64]:
 def targets_that_count(
     targets: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return targets, 0 of rows of weight 0, so that these have no part in their scale."""
+    """Set the targets of rows of weight 0 to 0, so that they do not influence the scale."""
     return targets if weights is None else np.where(weights > 0, targets, 0.0)
 
 
 def _numbers(values: Array) -> NDArray[np.float64]:
-    """Return objects that are all real numbers as such."""
+    """Convert objects to float64; reject objects that are not real numbers."""
     numbers = np.empty(len(values))
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
@@ -523,11 +522,11 @@ def _numbers(values: Array) -> NDArray[np.float64]:
 
 
 def plain_values(values: Array, expected: str) -> Array:
-    """Return values that are all numbers or all strings as an array of such; else TypeError."""
+    """Convert values that are all numbers or all strings to an array; raise TypeError if not."""
     if values.dtype.kind in "biufU":
         return values
     if values.dtype.kind == "T":
-        values = values.astype(object)  # NumPy has no direct cast to strings of one length
+        values = values.astype(object)  # NumPy cannot cast StringDType to fixed length directly
     if values.dtype.kind == "O":
         flat = values.ravel().tolist()
         if all(isinstance(v, str) for v in flat):
@@ -544,7 +543,7 @@ def plain_values(values: Array, expected: str) -> Array:
 
 
 def _integers(values: Array, expected: str) -> Array:
-    """Return objects that are integers as such, of the 64 bits that hold them."""
+    """Convert integer objects to int64 or uint64."""
     for dtype in (np.int64, np.uint64):
         try:
             return values.astype(dtype)
@@ -552,13 +551,13 @@ def _integers(values: Array, expected: str) -> Array:
             pass
     largest = max(values.ravel().tolist(), key=abs)
     raise ValueError(
-        f"{expected} that fit into 64 bits where they are integers, got {largest}; as strings they "
-        "may be of any length"
+        f"{expected} that fit into 64 bits, got the integer {largest}; convert larger integers to "
+        "strings"
     )
 
 
 def as_numbers(name: str, value: object, kinds: str = "biuf") -> NDArray[np.float64]:
-    """Return a copy of `value` as float64, of whatever shape, if its dtype is of one of `kinds`."""
+    """Return a copy of `value` as float64, of any shape; raise TypeError for other dtype kinds."""
     values = as_array(name, value)
     if values.dtype.kind not in kinds:
         raise TypeError(f"{name}: expected numbers, got dtype {values.dtype}")
@@ -571,8 +570,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
     Raises
     ------
     ValueError
-        If the length differs, or a weight is hidden by a mask, negative, NaN or infinite, or all
-        are 0.
+        If the length is wrong, a weight is masked, negative, NaN or infinite, or all are 0.
     """
     if sample_weight is None:
         return None
@@ -583,7 +581,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
 
 
 def weights_of_some(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Return weights as `as_weights` does, of a part of the rows, where all may be 0."""
+    """Return the weights of a part of the rows, which may all be 0; see `as_weights`."""
     weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), got {weights.shape}")
@@ -595,28 +593,29 @@ def weights_of_some(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float
 
 
 def scaled_weights(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Return weights times the power of two that brings the largest into [1/2, 1), and minus its
-    exponent: sums of them, and of their products with squares, are numbers in any unit.
+    """Scale weights by a power of two to a maximum in [1/2, 1); return them and its exponent.
+
+    Sums of the scaled weights, and of their products with squares, do not overflow.
     """
     exponent = math.frexp(float(weights.max()))[1]
     return times_power(weights, -exponent), exponent
 
 
 def times_power(numbers: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
-    """Return numbers times a power of two."""
-    if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
+    """Multiply numbers by a power of two."""
+    if abs(exponent) > MOST_EXPONENT:  # float64 cannot represent the factor
         return np.ldexp(numbers, exponent)
     return numbers * math.ldexp(1.0, exponent)
 
 
 def check_answers(h: object, n: int, what: str) -> NDArray[np.float64]:
-    """Return the answers of a hypothesis as float64 (n,); a number stands for a constant."""
+    """Return the outputs of a weak classifier as float64 (n,); broadcast a single number."""
     array = np.asarray(h)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what}: expected real numbers, got dtype {array.dtype}")
     answers = array.astype(np.float64, copy=False)
     if answers.ndim and answers.shape != (n,):
-        raise ValueError(f"{what}: expected {n} answers, one per row, got shape {answers.shape}")
+        raise ValueError(f"{what}: expected {n} numbers, one per row, got shape {answers.shape}")
     answers = np.broadcast_to(answers, (n,))
     if (row := first_false(np.isfinite(answers))) >= 0:
         raise ValueError(f"{what}: expected finite numbers, got {answers[row]} for row {row}")

@@ -1,4 +1,4 @@
-"""Values of rows as codes, found block by block; labels that stay codes."""
+"""Class labels as integer codes, and block-wise functions for large arrays."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pboost.values import Array, freeze
 
 
 class RowLabels(NDArrayOperatorsMixin):
-    """Text of rows as an array of strings, of which each row keeps a code alone.
+    """Text labels of rows, stored as integer codes.
 
-    Builders take it in place of `y`, and read the codes. It has a length, is compared with a label,
-    and rows are taken from it, as of an array; ``numpy.asarray(y)``, and whatever asks for an
-    array, makes one, in which every row is as wide as the longest label.
+    Fit functions accept it as `y` without creating an array of strings. It supports ``len``,
+    comparison with a label and indexing, like an array. ``numpy.asarray(y)`` creates an array of
+    strings as wide as the longest label.
 
     Attributes
     ----------
     classes : ndarray, shape (J,)
-        The labels, sorted.
+        Class labels, sorted.
     codes : ndarray of unsigned integers, shape (n,)
-        The place of each row's label among them.
+        Position in `classes` of the label of each row.
 
     Examples
     --------
@@ -46,21 +46,21 @@ class RowLabels(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of rows, as that of an array."""
+        """Shape ``(n,)``, as for an array."""
         return self.codes.shape[:1]
 
     @property
     def size(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return self.codes.size
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """That of the labels."""
+        """Dtype of the labels."""
         return self.classes.dtype
 
     def tolist(self) -> list[Any]:
-        """Return the labels of the rows as a list, in which equal ones are the same object."""
+        """Return the labels as a list, in which equal labels are the same object."""
         return list(self)
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class RowLabels(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("labels of rows are codes: an array of them is a copy")
+            raise ValueError("copy: expected True or None, got False; codes must be converted")
         values: Array = self.classes[self.codes]
         return values if dtype is None else values.astype(dtype, copy=False)
 
@@ -83,7 +83,7 @@ class RowLabels(NDArrayOperatorsMixin):
         others = [item for item in inputs if not isinstance(item, RowLabels)]
         is_of_labels = len(others) == len(inputs) - 1 and all(np.ndim(item) == 0 for item in others)
         if method == "__call__" and is_of_labels and not options:
-            # What is found for a label is found for its rows.
+            # Apply the function once per class, not once per row.
             classes = (self.classes if isinstance(item, RowLabels) else item for item in inputs)
             return ufunc(*classes)[self.codes]
         plain = (np.asarray(item) if isinstance(item, RowLabels) else item for item in inputs)
@@ -98,25 +98,25 @@ class RowLabels(NDArrayOperatorsMixin):
 
 
 def rows_of(classes: Array, count: Array) -> Array | RowLabels:
-    """Return the labels of so many rows each, class by class; text as codes."""
+    """Return labels with `count` rows for each class; text is stored as codes."""
     if classes.dtype.kind != "U":
         return np.repeat(classes, count)
     codes = np.arange(len(classes), dtype=np.min_scalar_type(len(classes)))
     return RowLabels(classes, np.repeat(codes, count))
 
 
-#: Numbers that are worked on at a time.
+#: Number of values processed at a time.
 BLOCK_CELLS = 1 << 20
 
 
 def blocks(values: Array) -> Iterator[slice]:
-    """Return slices of consecutive rows of an array of any shape."""
+    """Return slices that split an array of any shape into blocks of rows."""
     step = max(1, BLOCK_CELLS // max(1, values[:1].size))
     return (slice(start, start + step) for start in range(0, len(values), step))
 
 
 def copied(values: Array, dtype: DTypeLike | None = None, order: Literal["C", "K"] = "C") -> Array:
-    """Return a copy, of another type if one is given; `order` is that of `numpy.copy`."""
+    """Copy an array block by block, optionally to another dtype; `order` is as in `numpy.copy`."""
     result = np.empty_like(values, dtype=dtype, order=order, subok=False)
     for block in blocks(values):
         result[block] = values[block]
@@ -124,7 +124,7 @@ def copied(values: Array, dtype: DTypeLike | None = None, order: Literal["C", "K
 
 
 def distinct(values: Array | RowLabels) -> Array:
-    """Return the sorted different values of an array of one dimension."""
+    """Return the sorted distinct values of a one-dimensional array."""
     if isinstance(values, RowLabels):
         return values.classes[np.unique(values.codes)]
     parts = [np.unique(values[block]) for block in blocks(values)]
@@ -132,13 +132,13 @@ def distinct(values: Array | RowLabels) -> Array:
 
 
 def as_codes(values: Array | RowLabels) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted different values, and for each entry which it is."""
+    """Return the sorted distinct values, and the position in them of each entry."""
     sorted_values = distinct(values)
     return sorted_values, codes_among(values, sorted_values)
 
 
 def codes_among(values: Array | RowLabels, sorted_values: Array) -> NDArray[np.int32]:
-    """Return for each entry which of the sorted different values it is."""
+    """Return the position of each entry in the sorted distinct values."""
     if isinstance(values, RowLabels):
         return np.searchsorted(sorted_values, values.classes).astype(np.int32)[values.codes]
     if len(sorted_values) == 2:

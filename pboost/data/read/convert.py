@@ -1,4 +1,4 @@
-"""Data frames, sequences and objects, as numbers or as rows of anything."""
+"""Conversion of data frames, arrays and sequences to features or to rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from pboost.values import INT32_MAX, Array, TableLike, reject_masked
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """A feature matrix: `values` (n, d), float32 or float64, and column names or None.
+    """A feature matrix: `values` (n, d), float32 or float64, and feature names or None.
 
-    NaN is a missing value. A categorical column, ordered or not, holds numbers of categories, and
-    the `table` says which category each number is; the table is None if there is no such column.
+    NaN is a missing value. Categorical features, ordered or not, contain category numbers, which
+    `table` maps to categories; `table` is None if all features are numeric.
 
-    This is the type of rows that have been read. Code that passes rows on must pass Features:
-    `values` alone look like a matrix of the user, and would be read a second time, the numbers of
-    categories as if they were categories.
+    Code that passes rows on must pass this object. The `values` alone would be read like a matrix
+    of the user, in which category numbers are numbers.
     """
 
     values: Array
@@ -46,48 +45,48 @@ class Features:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Number of features."""
         return self.values.shape[1]
 
     def take(self, rows: slice | NDArray[np.integer]) -> Features:
-        """Return some of the rows."""
+        """Return a subset of the rows."""
         return Features(self.values[rows], self.names, self.table)
 
 
 def is_frame(X: TableLike) -> bool:
-    """Whether `X` is a data frame: it has named columns. TypeError if it has not been read yet."""
+    """Return whether `X` is a data frame; raise TypeError for a lazy one."""
     if isinstance(X, np.ndarray):
         return False
     for ask in ("collect", "compute"):
         if hasattr(type(X), ask):
-            raise TypeError(f"X: expected rows, got a {type(X).__name__}; pass X.{ask}()")
+            raise TypeError(f"X: expected rows in memory, got a {type(X).__name__}; pass X.{ask}()")
     return hasattr(X, "columns")
 
 
 def is_series(X: TableLike) -> bool:
-    """Whether `X` is one row or column of a data frame."""
+    """Return whether `X` is a row or column of a data frame."""
     return hasattr(type(X), "to_frame")
 
 
 def as_table(X: Any) -> Any:
-    """Return `X`, as a data frame of one row where it is a series whose values have names."""
+    """Convert a pandas Series to a data frame with one row; return anything else unchanged."""
     if not is_series(X):
         return X
     if hasattr(X, "iloc") and hasattr(X, "index"):
         return X.to_frame().T
     raise TypeError(
-        f"X: expected a matrix, a data frame or a pandas Series, got a {type(X).__name__}, whose "
-        "values have no names; one row is a data frame of one row"
+        f"X: expected a matrix, a data frame or a pandas Series, got a {type(X).__name__} without "
+        "names; pass a data frame with one row"
     )
 
 
 def column_names(X: Any) -> tuple[str, ...]:
-    """Return the names of a data frame's columns."""
-    return tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
+    """Return the column names of a data frame."""
+    return tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow or another library
 
 
 class Trained(NamedTuple):
-    """The columns that a model was trained on: names or None, their number, and their table."""
+    """Features of the training data: names or None, their number, and their description."""
 
     names: tuple[str, ...] | None
     n_features: int
@@ -95,11 +94,11 @@ class Trained(NamedTuple):
 
     @property
     def known(self) -> Table:
-        """What the columns were."""
+        """Description of the features."""
         return Table.of_numbers(self.n_features) if self.table is None else self.table
 
     def places(self, names: tuple[str, ...] | None, d: int) -> list[int] | None:
-        """Return the places of the columns among d that have these names, None where they stay."""
+        """Return the positions of the training features among d columns; None if unchanged."""
         order = column_order(self.names, names)
         if d != self.n_features:
             raise ValueError(f"X: expected {self.n_features} columns, got {d}")
@@ -109,17 +108,17 @@ class Trained(NamedTuple):
 def read_matrix(
     X: TableLike, categorical_features: object = None, trained: Trained | None = None
 ) -> Features:
-    """Return X as floats, its names and levels; see `as_features`.
+    """Convert X to features; see `as_features`.
 
-    With `trained`, columns stand in the order of training, and level numbers are those of training.
+    With `trained`, features have the order and the category numbers of the training data.
     """
     return _read(X, categorical_features, trained, is_part=False)[0]
 
 
 def read_rows(X: TableLike) -> tuple[Features, list[int]]:
-    """Return some rows of a table as `read_matrix` does, and which columns are text by chance.
+    """Convert a part of the rows of a table; also return its text columns.
 
-    The latter are categories by their values alone, if those of all rows are not mostly different.
+    Text columns are categorical only if most values in the whole table repeat.
     """
     return (X, []) if isinstance(X, Features) else _read(X, None, None, is_part=True)
 
@@ -177,7 +176,7 @@ def _filled(
     named: Sequence[int],
     reader: ColumnReader,
 ) -> tuple[Features, list[int]]:
-    """Return the columns as floats, each read into its own of the matrix, and the undeclared."""
+    """Read each column into the matrix; return features and undeclared categorical columns."""
     columns_read = [
         reader.read(
             source, matrix[:, j], f"column {j if names is None else repr(names[j])}", j in named, j
@@ -195,19 +194,19 @@ def _checked_names(X: Any) -> tuple[str, ...]:
     names = column_names(X)
     if len(set(names)) != len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"X: two columns are named {twice!r}")
+        raise ValueError(f"X: expected distinct column names, got {twice!r} twice")
     check_size((len(X), len(names)))
     return names
 
 
 def _as_matrix(X: Any) -> Array:
-    """Return X as an array of two dimensions, of objects where another would change values."""
+    """Convert X to a two-dimensional array, of dtype object if values would change otherwise."""
     is_matrix = type(X) is np.ndarray or type(X) is np.ma.MaskedArray
     is_sequence = not is_matrix and isinstance(X, list | tuple)
     if is_sequence and X and is_series(X[0]):
         raise TypeError(
             f"X: expected a matrix or a data frame, got a {type(X).__name__} of "
-            f"{type(X[0]).__name__}, whose names would be ignored; make a data frame of them"
+            f"{type(X[0]).__name__}, whose names would be ignored; pass a data frame"
         )
     if not is_matrix:
         reject_masked("X", X)
@@ -215,8 +214,8 @@ def _as_matrix(X: Any) -> Array:
     if isinstance(first, Mapping):
         kind = "dict" if first is X else f"{type(X).__name__} of dicts"
         raise TypeError(
-            f"X: expected a matrix or a data frame, got a {kind}; a row with names is "
-            "pandas.DataFrame([row]), and columns with names are pandas.DataFrame(columns)"
+            f"X: expected a matrix or a data frame, got a {kind}; pass pandas.DataFrame([row]) for "
+            "a row with names, or pandas.DataFrame(columns) for columns with names"
         )
     try:
         is_hidden = type(X) is np.ma.MaskedArray and np.ma.is_masked(X)
@@ -226,7 +225,7 @@ def _as_matrix(X: Any) -> Array:
     if values.ndim != 2:
         raise ValueError(
             f"X: expected two dimensions (rows, columns), got {values.ndim} "
-            f"(shape {values.shape}); one row is X.reshape(1, -1)"
+            f"(shape {values.shape}); pass a single row as X.reshape(1, -1)"
         )
     if is_sequence and (values.dtype.kind == "U" or has_rounded(values)):
         values = np.asarray(X, dtype=object)
@@ -234,31 +233,31 @@ def _as_matrix(X: Any) -> Array:
 
 
 def _refuse_others(X: TableLike) -> None:
-    """Raise TypeError for what is no matrix though NumPy might make one of it."""
+    """Raise TypeError for types that are not a matrix although NumPy may convert them."""
     if hasattr(X, "n_bins"):
         raise TypeError(
             f"X: expected a matrix or a data frame, got {type(X).__name__}, "
-            "which only builders take"
+            "which only fit functions accept"
         )
     if is_series(X):
         raise TypeError(
             f"X: expected a matrix or a data frame, got a {type(X).__name__}; "
-            "one column is X.to_frame()"
+            "pass a single column as X.to_frame()"
         )
     refuse_sparse(X)
 
 
 def refuse_sparse(X: TableLike) -> None:
-    """Raise TypeError if this is a sparse matrix."""
+    """Raise TypeError for a sparse matrix."""
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise TypeError(
-            f"X: expected a matrix or a data frame, got a {type(X).__name__}: sparse matrices are "
-            "not supported; pass X.toarray()"
+            f"X: expected a matrix or a data frame, got a {type(X).__name__}; sparse matrices "
+            "are not supported, pass X.toarray()"
         )
 
 
 def check_size(shape: tuple[int, ...]) -> None:
-    """Raise ValueError if a matrix has no columns, or more rows or columns than int32 counts."""
+    """Raise ValueError if a matrix has no columns, or too many rows or columns for int32."""
     if shape[1] == 0:
         raise ValueError(f"X: expected at least one column, got shape {shape}")
     if max(shape) > INT32_MAX:
@@ -266,29 +265,29 @@ def check_size(shape: tuple[int, ...]) -> None:
 
 
 def frame_columns(X: TableLike) -> tuple[tuple[str, ...], list[Array]]:
-    """Return the names of the columns of a data frame, and their values of whatever type."""
+    """Return the column names of a data frame, and the values of each column, of any type."""
     names = _checked_names(X)
     return names, [whole_column(source) for source in of_frame(X, len(names))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowTable:
-    """An array or a data frame of which rows can be taken.
+    """An array or data frame whose rows can be selected.
 
     Attributes
     ----------
     source : ndarray or data frame
-        X; nested sequences are arrays here.
+        The rows. Nested sequences are converted to arrays.
     n_rows : int
         Number of rows.
     n_features : int
-        Number of columns; 1 where X has one dimension.
+        Number of columns; 1 for a one-dimensional array.
     names : tuple of str or None
         Column names of a data frame.
     row_shape : tuple of int or None
-        Shape of one row of an array; () where X has one dimension.
+        Shape of a row of an array; () for a one-dimensional array.
     table : Table or None
-        What the columns of X are, if it was read before.
+        Description of the features, if X has been converted before.
     """
 
     source: Any
@@ -299,25 +298,25 @@ class RowTable:
     table: Table | None = None
 
     def take(self, positions: NDArray[np.integer]) -> Any:
-        """Return rows in the type of X; numbers of levels as features, which know what they are."""
+        """Return selected rows in the type of X, or as features if X has been converted."""
         rows = row_selector(self.source)(positions)
         return rows if self.table is None else Features(rows, self.names, self.table)
 
 
 def as_rows(X: Any) -> RowTable:
-    """Return X as rows of anything; nothing is converted but sequences.
+    """Return X as selectable rows; only sequences are converted.
 
     Raises
     ------
     ValueError
-        If X has no rows and columns to take, or too many; or is a sequence that holds masks, or
-        hides by a mask what can be neither NaN nor None.
+        If X has no dimensions, no columns or too many rows, or contains masked values that cannot
+        be replaced by NaN or None.
     TypeError
         If X is sorted or binned columns, or a sparse matrix.
     """
     if hasattr(X, "n_bins"):
         raise TypeError(
-            f"X: expected an array or a data frame, got {type(X).__name__}, which holds no rows"
+            f"X: expected an array or a data frame, got {type(X).__name__} without rows"
         )
     if is_frame(X):
         names = column_names(X)
@@ -339,7 +338,7 @@ def as_rows(X: Any) -> RowTable:
 
 
 def as_array(X: TableLike) -> Array:
-    """Return X, no data frame, as an array."""
+    """Return X, which is not a data frame, as an array."""
     refuse_sparse(X)
     if type(X) is np.ma.MaskedArray:
         X = _with_holes(X)
@@ -351,7 +350,7 @@ def as_array(X: TableLike) -> Array:
 
 
 def _with_holes(X: Array) -> Array:
-    """Return what a mask hides as NaN or None; as it is where nothing is hidden, or is neither."""
+    """Replace masked values by NaN or None; return X unchanged if this is not possible."""
     hidden, kind = np.ma.getmaskarray(X), X.dtype.kind
     if not hidden.any():
         return X
@@ -367,7 +366,7 @@ def _with_holes(X: Array) -> Array:
 
 
 def row_selector(X: Any) -> Callable[[NDArray[np.integer]], Any]:
-    """Return the function that takes rows of an array or a data frame."""
+    """Return a function that selects rows of an array or a data frame."""
     if hasattr(X, "iloc"):  # pandas and its like
         select: Callable[[NDArray[np.integer]], Any] = X.iloc.__getitem__
     elif is_frame(X) and hasattr(X, "take"):  # pyarrow
@@ -378,7 +377,7 @@ def row_selector(X: Any) -> Callable[[NDArray[np.integer]], Any]:
 
 
 def pick_columns(X: Any, order: list[int]) -> Any:
-    """Return columns of a data frame, by position."""
+    """Return columns of a data frame by position."""
     if hasattr(X, "iloc"):
         return X.iloc[:, order]
     if hasattr(X, "take"):
@@ -387,7 +386,7 @@ def pick_columns(X: Any, order: list[int]) -> Any:
 
 
 def with_shuffled(X: Any, column: int, order: NDArray[np.integer]) -> Any:
-    """Return an array or a data frame in which one column has the values of other rows."""
+    """Return a copy of an array or a data frame with one column permuted."""
     if isinstance(X, np.ndarray):
         shuffled = X.copy()
         where = (slice(None), column) if X.ndim > 1 else slice(None)

@@ -1,4 +1,4 @@
-"""Columns of categories as numbers: one column of zeros and ones for each value."""
+"""One-hot encoding of categorical features."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from pboost.values import (
 )
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
-#: What is done with unknown values.
+#: Treatment of unknown categories.
 Unknown: TypeAlias = Literal["error", "zeros"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneHot:
-    """Which columns hold categories, and their values; made by `fit_one_hot`.
+    """One-hot encoder of categorical features. Created by `fit_one_hot`.
 
     Attributes
     ----------
     columns : tuple of int
-        Positions of the columns of categories, in increasing order.
+        Positions of the categorical features, in increasing order.
     values : tuple of ndarray
-        The values of each, sorted: numbers, booleans or strings. Read-only.
+        Sorted categories of each: numbers, booleans or strings. Read-only.
     n_features : int
-        Number of columns before encoding.
+        Number of features before encoding.
     feature_names : tuple of str or None
-        Their names, where there were any.
+        Feature names before encoding, if known.
     """
 
     columns: tuple[int, ...]
@@ -57,9 +57,9 @@ class OneHot:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns after encoding, such as ``colour=red`` or ``x[2]=1``.
+        """Feature names after encoding, such as ``colour=red`` or ``x[2]=1``.
 
-        Columns that are not encoded keep their name, or are called ``x[j]``.
+        Other features keep their name; without names they are called ``x[j]``.
         """
         names: list[str] = []
         for j in range(self.n_features):
@@ -72,29 +72,27 @@ class OneHot:
         return tuple(names)
 
     def transform(self, X: TableLike, unknown: Unknown = "error") -> FloatArray:
-        """Return the columns of X, each column of categories replaced by one per value.
+        """Replace each categorical feature of X by one column of zeros and ones per category.
 
         Parameters
         ----------
         X : array_like of shape (n, n_features), or data frame
-            Rows like those that the encoding was made from. Columns of a frame may come in any
-            order.
+            Rows with the same features as in training. Data frame columns may be in any order.
         unknown : {"error", "zeros"}
-            What to do with a value that is not among `values`: refuse it, or leave all its columns
-            at 0.
+            What to do with unknown categories: raise an error, or encode them as zeros.
 
         Returns
         -------
         ndarray of float64, shape (n, len(names))
-            In the order of `names`: the columns stay in their order, the new ones stand in place
-            of the one that they replace, in the order of its values.
+            Encoded features in the order of `names`. The columns of a categorical feature are in
+            the order of its categories.
 
         Raises
         ------
         ValueError
-            If columns are missing, or a value is, or one is unknown; column and row are named.
+            If a feature or a value is missing, or a category is unknown.
         TypeError
-            If a column that is not encoded is not numeric, or an encoded one has changed between
+            If a feature that is not encoded is not numeric, or an encoded one has changed between
             numbers and strings.
         """
         check_choice("unknown", unknown, get_args(Unknown))
@@ -121,30 +119,29 @@ class OneHot:
 
 
 def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> OneHot:
-    """Find the values of columns of categories, to encode other rows in the same way.
+    """Create a one-hot encoder from the categories that occur in X.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Rows; an array may hold objects or strings.
+        Training rows. An array can contain objects or strings.
     columns : sequence of str or int, optional
-        Names (of a data frame's columns) or positions of the columns of categories. By default
-        those that do not hold numbers. Columns of numbers that stand for categories have to be
-        given.
+        Names (for a data frame) or positions of the categorical features. By default all
+        non-numeric ones. Pass it if numbers represent categories.
 
     Returns
     -------
     OneHot
-        Its method ``transform`` encodes rows. It holds only values that occur in X, also where
-        the type of a column declares more.
+        Its method ``transform`` encodes rows. Categories that are declared by the dtype of a
+        column but do not occur in X are not included.
 
     Raises
     ------
     ValueError
-        If there is no such column, one is given twice, or a value is missing (None, NaN); or if two
-        columns would have one name.
+        If a column does not exist or is listed twice, if a value is missing (None, NaN), or if two
+        encoded columns would have the same name.
     TypeError
-        If a column holds neither numbers nor booleans nor strings, or a mixture.
+        If a column contains other types than numbers, booleans and strings, or a mixture.
 
     Examples
     --------
@@ -167,42 +164,43 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
     made = Counter(encoding.names)
     twice = next((name for name in made if made[name] > 1), None)
     if twice is not None:
-        raise ValueError(f"X: two columns would be named {twice!r} once encoded; rename one")
+        raise ValueError(
+            f"X: expected distinct names after encoding, got {twice!r} twice; rename a column"
+        )
     return encoding
 
 
 def one_hot(
     X: TableLike, columns: Sequence[str | int] | None = None
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """Replace each column of categories by one column of zeros and ones per value.
+    """Replace each categorical feature by one column of zeros and ones per category.
 
-    Other rows may hold other values: to encode training and test rows alike, encode them in one
-    call, or use `fit_one_hot`.
+    Training and test rows can contain different categories. To encode them alike, use
+    `fit_one_hot`.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Rows; an array may hold objects or strings.
+        Rows to encode. An array can contain objects or strings.
     columns : sequence of str or int, optional
-        Names (of a data frame's columns) or positions of the columns of categories. By default
-        those that do not hold numbers. Columns of numbers that stand for categories have to be
-        given.
+        Names (for a data frame) or positions of the categorical features. By default all
+        non-numeric ones. Pass it if numbers represent categories.
 
     Returns
     -------
     values : ndarray of float64, shape (n, m)
-        The columns stay in their order; the new ones stand in place of the one that they replace,
-        in the sorted order of its values.
+        Encoded features, in the order of the original columns. The columns of a categorical feature
+        are in the sorted order of its categories.
     names : tuple of str
         Names of the m columns, such as ``colour=red`` or ``x[2]=1``.
 
     Raises
     ------
     ValueError
-        If there is no such column, one is given twice, or a value is missing (None, NaN); or if two
-        columns would have one name.
+        If a column does not exist or is listed twice, if a value is missing (None, NaN), or if two
+        encoded columns would have the same name.
     TypeError
-        If a column holds neither numbers nor booleans nor strings, or a mixture.
+        If a column contains other types than numbers, booleans and strings, or a mixture.
 
     Examples
     --------
@@ -223,12 +221,12 @@ def one_hot(
 
 
 def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
-    """Return the names of the columns of X or None, the columns, and the number of rows."""
+    """Return the column names of X or None, the columns, and the number of rows."""
     if is_frame(X):
         return *frame_columns(X), len(X)
     refuse_sparse(X)
     reject_masked("X", X)
-    # As objects, since numbers beside strings would become strings, too.
+    # As objects, since NumPy would convert numbers beside strings to strings.
     values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if values.ndim != 2:
         raise ValueError(f"X: expected two dimensions (rows, columns), got shape {values.shape}")
@@ -245,31 +243,31 @@ def _is_numeric(column: Array) -> bool:
 
 
 def _categories(column: Array, label: str) -> Array:
-    """Return a column of categories as numbers, booleans or strings; none may be missing."""
+    """Return a categorical column as numbers, booleans or strings; reject missing values."""
     if missing := missing_places(column):
         row = missing[0]
         raise ValueError(f"X: expected a value in {label}, row {row}, got {column[row]}")
     if _is_numeric(column):
         return numeric_column(column, label)
-    return plain_values(column, f"X: expected {label} to hold values")
+    return plain_values(column, f"X: expected values of {label}")
 
 
 def _codes(
     column: Array, values: Array, label: str, unknown: str
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows whose category is known, and which of `values` it is."""
+    """Return the rows with a known category, and the position of the category in `values`."""
     held = _categories(column, label)
     if len(held) and (held.dtype.kind == "U") != (values.dtype.kind == "U"):
         kinds = ("numbers", "strings")
         is_text = held.dtype.kind == "U"
         raise TypeError(
-            f"X: expected {kinds[not is_text]} in {label}, as when the encoding was made, "
+            f"X: expected {kinds[not is_text]} in {label}, as in the rows of fit_one_hot, "
             f"got {kinds[is_text]}"
         )
     code, known = places_among(values, held)
     if unknown == "error" and (row := first_false(known)) >= 0:
         raise ValueError(
-            f"X: expected one of the {len(values)} values of {label}, got "
+            f"X: expected one of the {len(values)} known categories of {label}, got "
             f"{held[row].item()!r} in row {row}"
         )
     return np.flatnonzero(known), code[known]

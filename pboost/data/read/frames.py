@@ -1,7 +1,6 @@
-"""Columns of data frames, whatever library they are of, block by block as arrays.
+"""Access to columns of data frames of any library, as blocks of NumPy arrays.
 
-Nothing is imported but narwhals, and that only for frames that are neither of pandas nor of
-pyarrow.
+pandas and pyarrow are not imported. Other libraries are read through narwhals.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from numpy.typing import NDArray
 from pboost.data.read.numbers import PLAIN
 from pboost.values import Array, TableLike, install_hint
 
-#: What a message calls values that are no numbers, by words in the names of their types.
+#: Descriptions of unsupported values for messages, by words in the names of their types.
 REFUSED = {
     **dict.fromkeys(("datetime", "date", "timestamp", "period"), "dates"),
     **dict.fromkeys(("timedelta", "duration", "time", "interval"), "times or intervals"),
     **dict.fromkeys(("list", "struct", "map<", "array", "union", "object("), "nested values"),
-    **dict.fromkeys(("complex", "binary", "bytes"), "values that are no numbers"),
+    **dict.fromkeys(("complex", "binary", "bytes"), "non-numeric values"),
 }
 
 
@@ -34,16 +33,16 @@ class Source:
     n_rows : int
         Number of rows.
     part : callable
-        Returns the values of the rows from one to before another: numbers, of which a mask or NaN
-        hides those that are missing; or objects.
+        ``part(start, stop)`` returns the values of these rows: numbers, with missing values masked
+        or NaN, or objects.
     is_declared : bool
-        Whether its type says that it holds categories.
+        Whether the dtype is categorical.
     order : ndarray or None
-        All values of ordered categories, in their order.
+        Categories in their order, if they are ordered.
     categories : ndarray or None
-        Values to which `part` returns places, -1 of what is missing, in place of values.
+        Categories. If given, `part` returns positions in it, or -1 for missing values.
     refused : str
-        What it holds that is neither numbers nor categories; empty if there is none.
+        Description of unsupported values; empty if all are supported.
     """
 
     n_rows: int
@@ -55,28 +54,28 @@ class Source:
 
 
 def refused_type(name: str) -> str:
-    """Return what values of a type of this name are called where they are refused; else nothing."""
+    """Return the description of an unsupported type, or "" if it is supported."""
     name = name.lower()
     return next((message for word, message in REFUSED.items() if word in name), "")
 
 
 def of_array(column: Array) -> Source:
-    """Return a column of an array."""
+    """Return the source for a column of an array."""
     refusal = "" if column.dtype.kind in "biufOUT" else refused_type(str(column.dtype))
     return Source(len(column), lambda start, stop: column[start:stop], refused=refusal)
 
 
 def of_frame(X: Any, d: int) -> list[Source]:
-    """Return the columns of a data frame."""
+    """Return the sources for the columns of a data frame."""
     if hasattr(X, "iloc"):
         return [_of_pandas(X.iloc[:, j]) for j in range(d)]
-    if hasattr(X, "num_columns"):  # a table or a batch of pyarrow, which narwhals does not know
+    if hasattr(X, "num_columns"):  # a pyarrow table or record batch, which narwhals does not read
         return [_of_arrow(X.column(j)) for j in range(d)]
     return _of_others(X)
 
 
 def float_frame(X: Any) -> Array | None:
-    """Return a frame of pandas as a matrix, not copied, if all columns are floats of one type."""
+    """Return a pandas frame as a matrix, without a copy, if all columns have one float dtype."""
     if not hasattr(X, "iloc"):
         return None
     dtypes = set(X.dtypes)
@@ -87,7 +86,7 @@ def float_frame(X: Any) -> Array | None:
 
 
 def whole_column(source: Source) -> Array:
-    """Return all values of a column, of whatever type; None or NaN where one is missing."""
+    """Return all values of a column, of any type; missing values are None or NaN."""
     values = source.part(0, source.n_rows)
     if source.categories is not None:
         column = source.categories.astype(object)[values]
@@ -101,7 +100,7 @@ def whole_column(source: Source) -> Array:
 
 
 def masked(values: Array, hidden: NDArray[np.bool_]) -> Array:
-    """Return numbers some of which are missing."""
+    """Return numbers with a mask of missing values."""
     return np.ma.MaskedArray(values, mask=hidden)
 
 
@@ -133,7 +132,7 @@ def _of_pandas(series: Any) -> Source:
 
 
 def _pandas_numbers(series: Any) -> Array:
-    """Return numbers of pandas' own types or NumPy's."""
+    """Return numbers of a pandas or NumPy dtype, with a mask if necessary."""
     if isinstance(series.dtype, np.dtype) or hasattr(series.dtype, "fill_value"):
         plain: Array = series.to_numpy()
         return plain
@@ -167,7 +166,7 @@ def _of_arrow(column: Any) -> Source:
 
 
 def _ordered_values(column: Any) -> Array:
-    """Return the values of ordered categories, in their order."""
+    """Return ordered categories in their order."""
     if hasattr(column, "unify_dictionaries"):
         column = column.unify_dictionaries()
         if not column.num_chunks:
@@ -191,11 +190,11 @@ def _arrow_values(column: Any) -> Array:
     return masked(filled.to_numpy(zero_copy_only=False), hidden)
 
 
-# Others
+# Other libraries
 
 
 def frame_of_stream(X: TableLike) -> Any:
-    """Return what passes its columns by ``__arrow_c_stream__`` as a data frame."""
+    """Convert an object with ``__arrow_c_stream__`` to a data frame."""
     narwhals = _narwhals(X)
     for library in ("pyarrow", "polars"):
         try:
@@ -204,7 +203,7 @@ def frame_of_stream(X: TableLike) -> Any:
             pass
         except (TypeError, ValueError, ArithmeticError) as error:
             raise TypeError(f"X: expected a table, got a {type(X).__name__}: {error}") from None
-    raise TypeError(f"X: reading a {type(X).__name__} needs pyarrow or polars")
+    raise TypeError(f"X: pyarrow or polars is required to read a {type(X).__name__}")
 
 
 def _narwhals(X: TableLike) -> Any:
@@ -212,7 +211,9 @@ def _narwhals(X: TableLike) -> Any:
         import narwhals
     except ImportError:
         hint = install_hint("frames", "narwhals")
-        raise TypeError(f"X: reading a {type(X).__name__} needs narwhals: {hint}") from None
+        raise TypeError(
+            f"X: narwhals is required to read a {type(X).__name__} but not installed: {hint}"
+        ) from None
     return narwhals
 
 
@@ -238,7 +239,7 @@ def _of_narwhals(series: Any, narwhals: Any) -> Source:
         values = series[start:stop]
         if as_text:
             values = values.cast(narwhals.String)
-        if as_text or name == "String":  # NumPy's own type of text drops NUL characters at the end
+        if as_text or name == "String":  # as objects, because NumPy text drops trailing NULs
             return np.array(values.to_list(), dtype=object)
         if not (is_number and values.null_count()):
             array: Array = values.to_numpy()

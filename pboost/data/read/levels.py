@@ -1,4 +1,4 @@
-"""Columns of numbers and of categories, written into a matrix of floats."""
+"""Encoding of numeric and categorical columns into a float matrix."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from pboost.data.read.numbers import NAME_OR_ENCODE, as_text, is_missing, to_num
 from pboost.data.read.table import MOST_LEVELS, Table, kind_of
 from pboost.values import Array, FloatArray
 
-#: Rows that are read at a time.
+#: Number of rows read at a time.
 BLOCK = 8192
-#: Text of which more than this share of the rows have a value of their own is no category.
+#: Text is no category if more than this fraction of the rows have a value that occurs once.
 MOST_SINGLE = 0.5
-#: What to do with text that may be no category.
-NAMED = "name it in categorical_features=[...] if it is meant as one"
+#: Hint for text that may not be categorical.
+NAMED = "pass it in categorical_features"
 
 
 class ColumnReader:
-    """Reads columns of a table into a matrix of floats, NaN where a value is missing.
+    """Reader of the columns of a table into a float matrix, in which NaN is a missing value.
 
     Parameters
     ----------
     known : Table or None
-        Of rows to predict: what the columns were in training. None: their own levels are found.
+        Description of the training data, for new rows. None determines new categories.
     takes_text : bool
-        Whether columns of text are categories without being named.
+        Whether text columns are categorical without being listed.
     is_part : bool
-        Whether these are some rows of a table: then they do not tell whether text is a category.
+        Whether the rows are a part of a table, which does not show if text is categorical.
 
     Attributes
     ----------
     undeclared : list of int
-        Columns read whose values alone make them categories.
+        Columns that are categorical only because they contain text.
     """
 
     def __init__(self, known: Table | None, takes_text: bool, is_part: bool = False) -> None:
@@ -46,12 +46,12 @@ class ColumnReader:
     def read(
         self, source: Source, out: Array, label: str, is_named: bool, column: int
     ) -> tuple[Array | None, Array | None]:
-        """Write one column; returns its levels, and its values in their order if it has one.
+        """Encode one column; return its unordered and its ordered categories, or None.
 
-        `column` is its number in training.
+        `column` is the position of the feature in training.
         """
         if source.refused:
-            raise TypeError(f"X: {label} is not numeric: it holds {source.refused}")
+            raise TypeError(f"X: {label} is not numeric: got {source.refused}")
         is_category = is_named or source.is_declared
         if source.categories is None:
             levels = _place_values(source, out, label, is_category, self._takes_text)
@@ -73,17 +73,15 @@ class ColumnReader:
 
 
 def match_levels(known: Table, column: int, out: Array, levels: Array | None, label: str) -> None:
-    """Replace level numbers of new rows by those of training; ValueError for other kinds."""
+    """Replace the category numbers of new rows by those of training, after a check of types."""
     values, kind = known.values_of(column), "numbers" if levels is None else kind_of(levels)
     if values is None:
         if levels is not None and len(levels):
-            raise ValueError(f"X: {label} holds categories, {kind}, in training it held numbers")
+            raise ValueError(f"X: {label}: expected numbers as in training, got categories, {kind}")
         return
     is_text = levels is not None and levels.dtype.kind == "U"
     if is_text != (values.dtype.kind == "U") and len(values) and not np.isnan(out).all():
-        raise ValueError(
-            f"X: {label} holds {kind}, in training its categories were {kind_of(values)}"
-        )
+        raise ValueError(f"X: {label}: expected {kind_of(values)} as in training, got {kind}")
     if levels is not None:
         _replace(out, known.numbers(column, levels))
         return
@@ -95,7 +93,7 @@ def match_levels(known: Table, column: int, out: Array, levels: Array | None, la
 def lightest_joined(
     values: Array, table: Table, weights: NDArray[np.float64] | None
 ) -> tuple[Array, Table]:
-    """Return level numbers and a table in which the lightest of too many levels share the last."""
+    """Merge the categories of least weight if a feature has too many; return values and table."""
     values, levels = values.copy(), list(table.categories)
     other: list[Array | None] = [None] * len(levels)
     for j, level_values in enumerate(levels):
@@ -115,9 +113,9 @@ def lightest_joined(
 def without_absent(
     values: Array, table: Table, weights: NDArray[np.float64]
 ) -> tuple[Array, Table]:
-    """Return level numbers and a table without levels that no row of positive weight has.
+    """Remove categories that no row of positive weight has; return values and table.
 
-    Rows that have one are missing, as they would be among new rows.
+    The values of other rows with these categories become missing.
     """
     values, levels = values.copy(), list(table.categories)
     for j, level_values in enumerate(levels):
@@ -133,13 +131,13 @@ def without_absent(
 
 
 def heaviest(mass: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which of too many levels keep a number of their own, and which share the last."""
+    """Return the categories that keep their number, and those that share the last one."""
     by_mass = np.argsort(-mass, kind="stable")
     return np.sort(by_mass[: MOST_LEVELS - 1]), np.sort(by_mass[MOST_LEVELS - 1 :])
 
 
 def places_in_order(order: Array, levels: Array) -> FloatArray:
-    """Return the place of each level among values in their order."""
+    """Return the position of each category in the given order."""
     by_value = np.argsort(order, kind="stable")
     return by_value[np.searchsorted(order[by_value], levels)].astype(np.float64)
 
@@ -153,17 +151,17 @@ def as_levels(values: Array, label: str) -> Array:
         if all(issubclass(kind, bool | np.bool_) for kind in kinds):
             return values.astype(np.bool_)
         if any(issubclass(kind, str) for kind in kinds):
-            raise TypeError(f"X: {label} holds text beside other values; make it all text")
+            raise TypeError(f"X: {label}: expected text only, got others; convert it to text")
     if values.dtype.kind in "Ub":
         return values
     numbers = to_numbers(values, label).astype(np.float64, copy=False)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"X: expected finite numbers as categories of {label}")
+        raise ValueError(f"X: expected finite numbers as categories of {label}, got others")
     return numbers
 
 
 def _place_codes(source: Source, out: Array, label: str) -> Array | None:
-    """Write the level numbers of a column whose values are places among categories."""
+    """Write the category numbers of a column that contains codes; return the categories."""
     assert source.categories is not None
     n_rows, n = source.n_rows, len(source.categories)
     seen = np.zeros(n + 1, dtype=np.int64)
@@ -182,7 +180,7 @@ def _place_codes(source: Source, out: Array, label: str) -> Array | None:
 def _place_values(
     source: Source, out: Array, label: str, is_category: bool, takes_text: bool
 ) -> Array | None:
-    """Write the numbers of a column, or the level numbers of its values."""
+    """Write the values of a column, or its category numbers; return the categories."""
     place: dict[str, int] = {}
     kinds = set[str]()
     for start in range(0, source.n_rows, BLOCK):
@@ -208,7 +206,7 @@ def _place_values(
             codes[~hidden] = [place[value] for value in strings]
             out[rows] = codes
         if "U" in kinds and len(kinds) > 1:
-            raise TypeError(f"X: {label} holds text beside other values; make it all text")
+            raise TypeError(f"X: {label}: expected text only, got others; convert it to text")
     if "U" in kinds:
         texts = as_text(list(place), f"X: expected text in {label}")
         levels, number = np.unique(texts, return_inverse=True)
@@ -225,7 +223,7 @@ def _place_values(
 
 
 def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | None:
-    """Return the strings of a column and which rows are missing; None where there are others."""
+    """Return the strings of a column and the mask of missing values, or None without strings."""
     if values.dtype.kind not in "OUT":
         return None
     strings = values.tolist()
@@ -239,7 +237,7 @@ def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | No
             ]
             are_text = [issubclass(kind, str) for kind in set(map(type, strings))]
             if any(are_text) and not all(are_text):
-                raise TypeError(f"X: {label} holds text beside other values; make it all text")
+                raise TypeError(f"X: {label}: expected text only, got others; convert it to text")
             if not any(are_text):
                 return None
     return strings, hidden
@@ -252,7 +250,7 @@ def _are_booleans(values: Array, known: NDArray[np.bool_]) -> bool:
 
 
 def _replace(out: Array, number: FloatArray) -> None:
-    """Replace level numbers by others."""
+    """Replace category numbers in place."""
     for start in range(0, len(out), BLOCK):
         values = out[start : start + BLOCK]
         known = ~np.isnan(values)
@@ -262,7 +260,7 @@ def _replace(out: Array, number: FloatArray) -> None:
 def level_counts(
     numbers: Array, n_levels: int, mass: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Return how many rows have each level, or their mass."""
+    """Return the number, or the weight, of the rows of each category."""
     counts = np.zeros(n_levels, dtype=np.int64)
     for start in range(0, len(numbers), BLOCK):
         values = numbers[start : start + BLOCK]
@@ -276,13 +274,13 @@ def level_counts(
 
 
 def refuse_identifier(counts: NDArray[np.int64], n: int, label: str, named: str = NAMED) -> None:
-    """Raise ValueError where more than half of n rows have a level of their own.
+    """Raise ValueError if more than half of n rows have a value that occurs once.
 
-    `named` says what to do with a category.
+    `named` is the hint for true categories.
     """
     single = int(np.count_nonzero(counts == 1))
     if single > MOST_SINGLE * n:
         raise ValueError(
-            f"X: {label} holds text of which {single} of {n} rows have a value of their "
-            f"own, as names or numbers of rows do; leave the column out, or {named}"
+            f"X: {label}: expected categories, got text with a unique value in {single} of {n} "
+            f"rows, like an identifier; drop the column, or if it is categorical {named}"
         )

@@ -1,4 +1,4 @@
-"""Values of columns as numbers: which are floats, which are rounded, which are missing."""
+"""Conversion of columns to floats, with checks of rounding and missing values."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from numpy.typing import NDArray
 from pboost.data.read.codes import copied
 from pboost.values import Array, first_false, shown
 
-#: All integers to this size are float64 numbers; of those beyond only some are.
+#: float64 represents all integers up to this size, but not all larger ones.
 EXACT = 2**53
-#: What to do with text that is not known to be categories.
-ENCODE = "; pb.data.one_hot(X) makes columns of zeros and ones of it"
-#: The same, where columns can be named.
-NAME_OR_ENCODE = "; name columns of categories in categorical_features=[...], or make numbers of them by pb.data.one_hot(X)"
-#: Numbers of which the squares add up to less are all smaller than that.
+#: Hint for text in a numeric column.
+ENCODE = "; encode it with pb.data.one_hot(X)"
+#: Hint for text if categorical columns can be listed in an option.
+NAME_OR_ENCODE = (
+    "; pass categorical columns in categorical_features or encode them with pb.data.one_hot(X)"
+)
+#: If the sum of squares is below this, all numbers are at most EXACT in size.
 SMALL = float(EXACT) ** 2
-#: So many numbers or fewer are multiplied faster than compared.
+#: Up to this many numbers, a dot product is faster than comparisons.
 FEW = 4096
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-#: Names of the types of values that are missing, besides None and NaN.
+#: Type names of missing values, besides None and NaN.
 MISSING = ("NAType", "NaTType")
 
 
 def matrix_to_float(values: Array) -> Array:
-    """Return a matrix of numbers as float64, or float32."""
+    """Convert a matrix of numbers to float64 or float32; reject other dtypes."""
     if values.dtype == np.float16:
         return copied(values, np.float32, "K")
     if values.dtype.kind not in "biuf":
@@ -40,21 +42,21 @@ def matrix_to_float(values: Array) -> Array:
 
 
 def are_small(numbers: Array) -> bool:
-    """Return True only if no number is beyond the integers that are all float64; fast for a row."""
-    if numbers.size > FEW:  # of many numbers BLAS makes work for all its threads
+    """Return whether all numbers are at most EXACT in size; fast for single rows."""
+    if numbers.size > FEW:  # BLAS would start all its threads
         return bool(numbers.max() <= EXACT and numbers.min() >= -EXACT)
-    return bool(np.vdot(numbers, numbers) < SMALL)  # unlike dot() without warnings
+    return bool(np.vdot(numbers, numbers) < SMALL)  # gives no warnings, unlike dot()
 
 
 def has_rounded(values: Array) -> bool:
-    """Return whether integers of a nested sequence may have been rounded to make these floats."""
+    """Return whether integers of a nested sequence may have been rounded to these floats."""
     if values.dtype.kind != "f" or are_small(values):
         return False
     return bool((np.abs(values) >= EXACT).any())
 
 
 def first_inexact(values: Array) -> int:
-    """Return the place of the first integer that is no float64, in C order; -1 if there is none."""
+    """Return the index of the first integer that float64 cannot represent, or -1; in C order."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
         return -1
     if values.max() <= EXACT and values.min() >= -EXACT:
@@ -69,16 +71,16 @@ def first_inexact(values: Array) -> int:
 
 def _inexact(label: str, row: int, value: object) -> ValueError:
     return ValueError(
-        f"X: {label}, row {row} holds {value}, an integer beyond 2**53 that is no float64; others "
-        "would count as equal to it. Subtract a number from the column, or pass floats"
+        f"X: {label}: expected numbers that float64 can represent, got the integer {value} in row "
+        f"{row}; subtract an offset, or convert the column to floats to accept rounding"
     )
 
 
 def to_numbers(column: Array, label: str, first: int = 0, of_text: str = ENCODE) -> Array:
-    """Return a column as float64 or float32, the same numbers; an error if they are no such.
+    """Convert a column to float64 or float32; raise an error if a value would change.
 
-    What a mask hides is missing, and so NaN. The first row of the column is called `first`;
-    `of_text` ends what is said of text.
+    Masked values become NaN. `first` is the number of the first row in messages, and `of_text` is
+    the hint for text.
     """
     hidden = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
     if hidden is not None:
@@ -93,7 +95,7 @@ def to_numbers(column: Array, label: str, first: int = 0, of_text: str = ENCODE)
 
 
 def numeric_column(column: Array, label: str, first: int = 0, of_text: str = ENCODE) -> Array:
-    """Return a column as numbers; TypeError if it holds anything else."""
+    """Return a column as numbers; raise TypeError for other values."""
     if column.dtype.kind in "biuf":
         return column
     if column.dtype.kind == "O":
@@ -107,7 +109,7 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
         if any(isinstance(v, str) for v in column):
             raise TypeError(f"X: {label} is not numeric{of_text}")
         row = next(i for i, v in enumerate(column) if isinstance(v, bytes | complex))
-        raise TypeError(f"X: {label} is not numeric: row {first + row} holds {shown(column[row])}")
+        raise TypeError(f"X: {label} is not numeric: got {shown(column[row])} in row {first + row}")
     if any(type(v).__name__ == "NAType" for v in column):
         column = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
     try:
@@ -115,12 +117,12 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
     except OverflowError:
         row = first + next(i for i, v in enumerate(column) if _is_number(v) is None)
         raise ValueError(
-            f"X: {label}, row {row} holds a number beyond the range of float64"
+            f"X: {label}: expected numbers in the range of float64, got a larger one in row {row}"
         ) from None
     except (TypeError, ValueError):
         row = next(i for i, v in enumerate(column) if _is_number(v) is False)
         raise TypeError(
-            f"X: {label} is not numeric: row {first + row} holds {shown(column[row])}"
+            f"X: {label} is not numeric: got {shown(column[row])} in row {first + row}"
         ) from None
     if (row := first_rounded(column, numbers)) >= 0:
         raise _inexact(label, first + row, column[row])
@@ -128,7 +130,7 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
 
 
 def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
-    """Return the place of the first of some objects that is no float64; -1 if there is none."""
+    """Return the index of the first object that float64 cannot represent, or -1."""
     for row in np.flatnonzero(np.abs(numbers) >= EXACT).tolist():
         if isinstance(values[row], int | np.integer) and int(values[row]) != int(numbers[row]):
             return row
@@ -136,7 +138,7 @@ def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
 
 
 def _is_number(value: Any) -> bool | None:
-    """Return whether a value is a number or None; None if it is beyond the range of float64."""
+    """Return whether a value is a number or None; return None if it overflows float64."""
     if isinstance(value, np.ndarray):
         return False
     try:
@@ -149,26 +151,26 @@ def _is_number(value: Any) -> bool | None:
 
 
 def as_text(values: object, expected: str) -> Array:
-    """Return a list or an array of strings as an array that stores strings.
+    """Convert strings to an array of fixed-length strings; reject trailing NUL characters.
 
-    Such arrays drop NUL characters at the end of strings, so that two strings could become one.
+    NumPy drops trailing NUL characters, so that two strings could become equal.
     """
     refuse_nul(values, expected)
     return np.asarray(values, dtype=np.str_)
 
 
 def refuse_nul(values: Any, expected: str) -> None:
-    """Raise ValueError, which begins with what was `expected`, for strings that end with NUL."""
+    """Raise ValueError for strings with a trailing NUL; `expected` begins the message."""
     for value in values.ravel().tolist() if isinstance(values, np.ndarray) else values:
         if isinstance(value, str) and value.endswith("\0"):
             raise ValueError(
-                f"{expected} without a NUL character at the end, which NumPy drops, got "
-                f"{str.__repr__(value)}; strip it: value.rstrip('\\0')"
+                f"{expected} without a trailing NUL character, which NumPy would drop, got "
+                f"{str.__repr__(value)}; strip it with value.rstrip('\\0')"
             )
 
 
 def is_missing(value: object) -> bool:
-    """Whether this stands for no value: None, NaN, or what pandas has for it."""
+    """Return whether a value is None, NaN, or a missing value of pandas."""
     if isinstance(value, float | np.floating):
         return bool(np.isnan(value))
     return value is None or type(value).__name__ in MISSING

@@ -1,7 +1,7 @@
-"""What the columns of a table are: numbers or categories, their levels, and which have holes.
+"""Description of the features of a table: numeric or categorical, and with missing values or not.
 
-A table becomes a matrix of floats in which NaN is a missing value and a column of categories holds
-the numbers of its levels; this record says what they mean, in training and ever after.
+A table is converted to a float matrix, in which NaN is a missing value and categorical features
+contain category numbers. The description maps these numbers to categories.
 """
 
 from __future__ import annotations
@@ -17,70 +17,65 @@ from numpy.typing import NDArray
 
 from pboost.values import Array, FloatArray, IntArray, check_integer, freeze, shown
 
-#: The most levels with a number of their own; beyond, the lightest share the last number.
+#: Maximum number of category numbers. With more categories, the rarest share the last number.
 MOST_LEVELS = 255
-#: What levels are that share a number.
+#: Name of the categories that share a number.
 OTHER = "other"
-#: Kinds of levels in files, by the kinds of their dtypes.
+#: Codes of category types in files, by kind of dtype.
 _KINDS = {"U": 1, "f": 2, "b": 3}
 _ORDERED, _HOLES = 4, 8
 _CALLED = {"U": "text", "f": "numbers", "b": "booleans"}
-#: Names in a message.
+#: Maximum number of names in a message.
 MOST_NAMED = 10
-#: Names or positions of columns of categories.
+#: Names or positions of categorical features.
 Categorical: TypeAlias = Sequence[str | int] | None
-#: For each column its values or None.
+#: Categories of each feature, or None.
 Levels: TypeAlias = tuple[Array | None, ...]
 
 
 class Takes(NamedTuple):
-    """What a weak learner, or a builder, can be trained on besides numbers.
+    """Kinds of features, besides complete numeric ones, that a model or weak learner supports.
 
-    Attributes
-    ----------
-    holes : bool
-        Missing values.
-    levels : bool
-        Columns of categories.
+    The fields are for missing values (``holes``) and categorical features (``levels``).
     """
 
     holes: bool = False
     levels: bool = False
 
 
-#: What those take that take nothing else.
+#: Only complete numeric features.
 NUMBERS = Takes()
-#: What those take that take all.
+#: Missing values and categorical features.
 EVERYTHING = Takes(holes=True, levels=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """What the columns of training data were that had holes or categories.
+    """Description of the features of the training data.
 
     Attributes
     ----------
     categories : tuple of ndarray or None, length d
-        For each column None if it holds numbers; else the sorted values of its categories, which
-        are strings, float64 numbers or booleans: the value at place k has level number k.
+        For each categorical feature, the sorted categories: strings, float64 numbers or booleans.
+        The category at position k has number k. None for a numeric feature.
     has_missing : ndarray of bool, shape (d,)
-        Which columns had missing values.
+        Mask of the features with missing values in training.
     other : tuple of ndarray or None, length d, or None
-        Of columns with more than 255 levels the sorted values that share the level number
-        ``len(categories[j])``, which is called "other"; None where there are no such columns.
+        For each feature with more than 255 categories, the sorted categories that share the number
+        ``len(categories[j])`` and are called "other". None if there is no such feature.
     order : tuple of ndarray or None, length d, or None
-        Of ordered categories, which count as numbers (their `categories` are None), the values in
-        their order: the value at place k is the number k. None where there are no such columns.
+        For each ordered categorical feature, the categories in their order. Such a feature is
+        treated as numeric, and its `categories` are None. None if there is no such feature.
     """
 
     categories: Levels
     has_missing: NDArray[np.bool_]
     other: Levels | None = None
     order: Levels | None = None
-    #: Equal of equal tables.
+    #: Bytes that are equal exactly for equal tables.
     key: bytes = field(init=False, repr=False)
 
-    #: Members of a model file, None: of strings of any length.
+    #: Arrays in a model file and their dtypes. None is for strings of any length.
     stored: ClassVar[Mapping[str, np.dtype[np.generic] | None]] = {
         "category_kind": np.dtype("|u1"),
         "category_column": np.dtype("<i4"),
@@ -100,7 +95,7 @@ class Table:
             else:
                 object.__setattr__(self, name, tuple(entries) if name == "categories" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
-        # Of strings no array: one long string would make all others as long.
+        # Strings stay separate, because in one array all would be as wide as the longest.
         *arrays, text = self._listed()
         entries = [array.dtype.str.encode() + array.tobytes() for array in arrays]
         words = json.dumps([part.tolist() for part in text])
@@ -117,33 +112,33 @@ class Table:
 
     @classmethod
     def of_numbers(cls, n_features: int) -> Table:
-        """Return the table of columns of numbers without holes."""
+        """Return the table of complete numeric features."""
         return cls((None,) * n_features, np.zeros(n_features, dtype=np.bool_))
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Number of features."""
         return len(self.categories)
 
     @property
     def has_levels(self) -> bool:
-        """Whether there are columns of categories."""
+        """Whether there are unordered categorical features."""
         return any(values is not None for values in self.categories)
 
     @property
     def categorical(self) -> list[int]:
-        """Columns that are matched by their values: of categories, ordered or not."""
+        """Categorical features, ordered or not."""
         return [j for j in range(self.n_features) if self.values_of(j) is not None]
 
     def with_holes(self, has_missing: NDArray[np.bool_] | None) -> Table:
-        """Return the table of columns that have these holes, or none."""
+        """Return a copy with this mask of features with missing values, or none."""
         if has_missing is None:
             has_missing = np.zeros(self.n_features, dtype=np.bool_)
         return replace(self, has_missing=has_missing)
 
     @property
     def n_levels(self) -> IntArray:
-        """Number of level numbers of each column, shared ones included; 0 of numbers."""
+        """Number of category numbers of each feature, including "other"; 0 for numeric features."""
         shared = self.other or (None,) * self.n_features
         sizes = [
             0 if values is None else len(values) + (rest is not None)
@@ -152,18 +147,18 @@ class Table:
         return np.array(sizes, dtype=np.int32)
 
     def level_names(self, column: int) -> tuple[str, ...]:
-        """Return how the levels of a column of categories are written, by their numbers."""
+        """Return the names of the categories of a feature, by number."""
         values = self.categories[column]
         names = () if values is None else tuple(map(written, values.tolist()))
         return names if self._of("other", column) is None else (*names, OTHER)
 
     def values_of(self, column: int) -> Array | None:
-        """Return the values of a column of categories, ordered or not; None of numbers."""
+        """Return the categories of a feature, ordered or not; None for a numeric feature."""
         values = self.categories[column]
         return self._of("order", column) if values is None else values
 
     def numbers(self, column: int, values: Array) -> FloatArray:
-        """Return the level numbers of values, NaN of those that were not seen in training."""
+        """Return the numbers of categories, or NaN for unknown categories."""
         levels, order = self.categories[column], self._of("order", column)
         numbers = np.full(len(values), np.nan)
         if order is not None:
@@ -180,7 +175,7 @@ class Table:
         return numbers
 
     def select(self, columns: Sequence[int]) -> Table:
-        """Return what is known of some columns, in this order."""
+        """Return the table of selected features, in this order."""
         parts = (
             None if per_column is None else tuple(per_column[j] for j in columns)
             for per_column in (self.categories, self.other, self.order)
@@ -190,7 +185,7 @@ class Table:
         return Table(levels, self.has_missing[list(columns)], other, order)
 
     def is_alike(self, column: int, other: Table, place: int) -> bool:
-        """Return whether a column has the same numbers of categories as a column of `other`."""
+        """Return whether a feature has the same category numbers as a feature of `other`."""
         for name in ("categories", "other", "order"):
             values, other_values = self._of(name, column), other._of(name, place)
             if values is None or other_values is None:
@@ -203,13 +198,11 @@ class Table:
         return True
 
     def has_shared(self, column: int) -> bool:
-        """Return whether several categories of a column share a number, so that it is not known
-        which of them a row has.
-        """
+        """Return whether some categories of a feature share a number, and cannot be recovered."""
         return self._of("other", column) is not None
 
     def _all_values(self, column: int) -> list[Array]:
-        """Return the values of a column of categories, those that share a number, too."""
+        """Return all categories of a feature, including those that share a number."""
         arrays = self.values_of(column), self._of("other", column)
         return [values for values in arrays if values is not None]
 
@@ -220,12 +213,12 @@ class Table:
     # Files
 
     def members(self) -> dict[str, Array]:
-        """Return the arrays to be stored in a model file, by their names there."""
+        """Return the arrays to store in a model file, by name."""
         *arrays, text = self._listed()
         return dict(zip(self.stored, (*arrays, np.concatenate(text)), strict=True))
 
     def _listed(self) -> tuple[Array, Array, Array, Array, list[Array]]:
-        """Return the members of a file, those that are strings as parts of one."""
+        """Return the arrays of a file; strings are not concatenated."""
         kind = self.has_missing.astype(np.uint8) * np.uint8(_HOLES)
         columns, sizes = [], [0]
         parts: dict[bool, list[Array]] = {True: [np.empty(0, "<U1")], False: [np.empty(0)]}
@@ -252,16 +245,16 @@ class Table:
     def from_members(
         cls, arrays: Mapping[str, Array], max_bytes: int | None = None
     ) -> Table | None:
-        """Return the table stored in a model file, None where there is none.
+        """Return the table stored in a model file, or None.
 
-        Strings may be objects, of which arrays of at most so many bytes are made: for each column
-        one as wide as its own.
+        Strings can be objects. They are converted to one array per feature, in total of at most
+        `max_bytes`.
         """
         stored_arrays = [arrays[name] for name in cls.stored if name in arrays]
         if not stored_arrays:
             return None
         if len(stored_arrays) < len(cls.stored):
-            raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
+            raise ValueError(f"expected all or none of the arrays {', '.join(cls.stored)}")
         kind, column, start, number, text = stored_arrays
         _check_members(kind, column, start, number, text)
         d = len(kind)
@@ -276,7 +269,7 @@ class Table:
                 words = values.tolist()
                 max_bytes -= text_bytes(words)
                 if max_bytes < 0:
-                    raise ValueError("category_text: expected strings of about the same lengths")
+                    raise ValueError("category_text: expected strings of similar length")
                 values = np.array(words, dtype=np.str_)
             if what == _KINDS["b"]:
                 if not np.isin(values, (0.0, 1.0)).all():
@@ -290,9 +283,9 @@ class Table:
         return cls(levels or (None,) * d, kind & _HOLES > 0, other, order)
 
     def validate(self, n_features: int) -> None:
-        """Raise ValueError if this cannot be the table of a model with so many columns."""
+        """Raise ValueError if this is not a valid table for a number of features."""
         if self.n_features != n_features or self.has_missing.shape != (n_features,):
-            raise ValueError(f"table: expected {n_features} columns, got {self.n_features}")
+            raise ValueError(f"table: expected {n_features} features, got {self.n_features}")
         for j in range(n_features):
             for name in ("categories", "other", "order"):
                 values = self._of(name, j)
@@ -307,16 +300,18 @@ class Table:
             ):
                 raise ValueError(f"table.other[{j}]: expected values that are not in categories")
             if self.n_levels[j] > MOST_LEVELS:
-                raise ValueError(f"table.categories[{j}]: expected at most {MOST_LEVELS} levels")
+                raise ValueError(
+                    f"table.categories[{j}]: expected at most {MOST_LEVELS} categories"
+                )
             if levels is not None and self._of("order", j) is not None:
-                raise ValueError(f"table.order[{j}]: expected None of a column that has levels")
+                raise ValueError(f"table.order[{j}]: expected None for an unordered feature")
 
 
 def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
-    """Return a table by which rows can be numbered that models of all these tables read.
+    """Return a table with which rows can be encoded once for all models of these tables.
 
-    In a column that has other numbers in some of them, all categories that one of them knows have
-    numbers of their own, more than 255 if need be; or it holds numbers if it does in one of them.
+    If a feature has different category numbers in some tables, it gets one number for each known
+    category, even if there are more than 255. It is numeric if one table treats it as numeric.
     """
     known = _known(tables, n_features)
     if not known or all(table == known[0] for table in known[1:]):
@@ -338,7 +333,7 @@ def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
 
 
 def first_unlike(tables: Sequence[Table | None], n_features: int) -> int | None:
-    """Return the first column that has other numbers of categories in some tables, or None."""
+    """Return the first feature with different category numbers in some tables, or None."""
     known = _known(tables, n_features)
     return next((j for j in range(n_features) if not _are_alike(known, j)), None)
 
@@ -352,12 +347,12 @@ def _are_alike(tables: Sequence[Table], column: int) -> bool:
 
 
 def text_bytes(values: Sequence[str]) -> int:
-    """Return the bytes of an array of strings, in which the longest makes all others as long."""
+    """Return the size in bytes of an array of strings, all as wide as the longest."""
     return len(values) * max(map(len, values), default=0) * np.dtype("U1").itemsize
 
 
 def column_order(names: tuple[str, ...] | None, actual: tuple[str, ...] | None) -> list[int] | None:
-    """Return the places of the columns of training among those found, None where they stay."""
+    """Return the positions of the training features among new columns; None if unchanged."""
     if names is None or actual is None or names == actual:
         return None
     actual_set, known = set(actual), set(names)
@@ -365,31 +360,32 @@ def column_order(names: tuple[str, ...] | None, actual: tuple[str, ...] | None) 
     unknown = [name for name in actual if name not in known]
     if missing or unknown:
         raise ValueError(
-            "X: other columns than in training"
+            "X: expected the features of the training data"
             + (f"; missing: {listed(missing, 'columns')}" if missing else "")
             + (f"; unknown: {listed(unknown, 'columns')}" if unknown else "")
         )
     if len(set(names)) < len(names):
         raise ValueError(
-            "X: two columns have the same name, so that they must stand as in training"
+            "X: expected columns in the order of training, because two have the same name; reorder "
+            "or rename them"
         )
     place = {name: j for j, name in enumerate(actual)}
     return [place[name] for name in names]
 
 
 def listed(names: Sequence[str], what: str) -> str:
-    """Return names as a line lists them: of many the first ones, and how many there are."""
+    """Return a comma-separated list of names, shortened if it is long."""
     some = ", ".join(names[:MOST_NAMED])
     return some if len(names) <= MOST_NAMED else f"{some}, ... ({len(names)} {what})"
 
 
 def column_label(names: tuple[str, ...] | None, column: int) -> str:
-    """Return what a message calls a column."""
+    """Return the name of a column for messages."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
 def named_columns(argument: str, columns: object) -> tuple[str | int, ...]:
-    """Return names and positions of columns; TypeError for anything else."""
+    """Return names and positions of columns as a tuple; raise TypeError for anything else."""
     is_one = isinstance(columns, np.ndarray) and columns.ndim == 0
     if is_one or isinstance(columns, str | bytes | Mapping) or not isinstance(columns, Iterable):
         raise TypeError(
@@ -404,38 +400,38 @@ def named_columns(argument: str, columns: object) -> tuple[str | int, ...]:
 def positions(
     argument: str, columns: object, names: tuple[str, ...] | None, n_columns: int
 ) -> list[int]:
-    """Return the positions of columns given by name or position, in increasing order."""
+    """Return the positions of columns, given by name or position, in increasing order."""
     places = []
     for column in () if columns is None else named_columns(argument, columns):
         if not isinstance(column, str):
             places.append(check_integer(argument, column, min_value=0, max_value=n_columns - 1))
         elif names is None or column not in names:
-            known = "X has no names" if names is None else f"the columns are {', '.join(names)}"
-            raise ValueError(f"{argument}: expected names of columns, got {column!r}; {known}")
+            known = "X has no column names" if names is None else f"X has {', '.join(names)}"
+            raise ValueError(f"{argument}: expected column names of X, got {column!r}; {known}")
         else:
             places.append(names.index(column))
     if len(set(places)) != len(places):
         twice = next(j for i, j in enumerate(places) if j in places[:i])
         raise ValueError(
-            f"{argument}: expected different columns, got {column_label(names, twice)} twice"
+            f"{argument}: expected distinct columns, got {column_label(names, twice)} twice"
         )
     return sorted(places)
 
 
 def written(value: object) -> str:
-    """Return a value as it stands in a name: whole numbers without a point."""
+    """Return the text of a category, with integers without a decimal point."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
 
 def kind_of(values: Array) -> str:
-    """Return what levels are, as a message says it."""
+    """Return the type of categories for messages."""
     return _CALLED[values.dtype.kind]
 
 
 def _places(known: Array, values: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the places of values among sorted ones, and whether they are there."""
+    """Return the positions of values among sorted ones, and whether they are equal."""
     if not len(known):
         return np.zeros(len(values), dtype=np.intp), np.zeros(len(values), dtype=np.bool_)
     place = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -449,38 +445,36 @@ def _frozen(name: str, values: Array) -> Array:
 
 
 def _check_values(name: str, values: Array, is_sorted: bool) -> None:
-    """Raise ValueError for values that cannot be levels."""
+    """Raise ValueError for invalid categories."""
     if values.ndim != 1:
         raise ValueError(f"{name}: expected one dimension, got shape {values.shape}")
     if values.dtype.kind == "U" and values.view(np.uint32).max(initial=0) > sys.maxunicode:
-        raise ValueError(f"{name}: expected strings, got numbers that are no characters")
+        raise ValueError(f"{name}: expected strings, got invalid code points")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name}: expected finite numbers")
     in_order = values if is_sorted else np.sort(values)
     if not (in_order[:-1] < in_order[1:]).all():
-        raise ValueError(f"{name}: expected different values" + ", sorted" * is_sorted)
+        raise ValueError(f"{name}: expected distinct values" + ", sorted" * is_sorted)
 
 
 def _check_members(kind: Array, column: Array, start: Array, number: Array, text: Array) -> None:
-    """Raise ValueError for arrays of a file that do not go together."""
+    """Raise ValueError if the arrays of a file are inconsistent."""
     if text.dtype.kind not in "UO":
         raise ValueError("category_text: expected strings")
     if not kind.ndim == column.ndim == start.ndim == number.ndim == text.ndim == 1:
         raise ValueError("category_kind, category_column, category_start: expected one dimension")
     if len(start) != len(column) + 1 or start[0] != 0 or (start[:-1] > start[1:]).any():
-        raise ValueError("category_start: expected numbers that increase from 0, and one more")
+        raise ValueError("category_start: expected nondecreasing numbers from 0")
     if len(column) and not (column.min() >= 0 and column.max() < len(kind)):
         raise ValueError(f"category_column: expected values in [0, {len(kind)})")
     if (len(column) and (np.diff(column) < 0).any()) or (column[2:] == column[:-2]).any():
-        raise ValueError(
-            "category_column: expected each column once, or twice with others, in order"
-        )
+        raise ValueError("category_column: expected increasing columns, each at most twice")
     what, listed = kind & 3, np.unique(column)
     if (kind > 15).any() or not np.array_equal(np.flatnonzero(what), listed):
-        raise ValueError("category_kind: expected the kinds of the columns listed, and no others")
+        raise ValueError("category_kind: expected a type for exactly the listed columns")
     twice = column[1:][np.diff(column) == 0]
     if (kind[twice] & _ORDERED > 0).any() or (kind[what == 0] & _ORDERED > 0).any():
-        raise ValueError("category_kind: expected levels of ordered columns")
+        raise ValueError("category_kind: expected ordered columns to be listed once")
     is_text, size = what[column] == _KINDS["U"], np.diff(start.astype(np.int64))
     if len(text) != size[is_text].sum() or len(number) != size[~is_text].sum():
-        raise ValueError("category_text, category_number: expected a value for each level")
+        raise ValueError("category_text, category_number: expected one value per category")
