@@ -302,7 +302,7 @@ def test_options_are_in_units_of_the_weights(name):
         (
             {"leaf_update": "newton", "loss": "hinge"},
             ValueError,
-            "leaf_update: .*without curvature",
+            "leaf_update: .*without a second derivative",
         ),
         ({"l2_regularization": -1.0}, ValueError, "l2_regularization: "),
         ({"l2_regularization": 1.0, "search": "exact"}, NotImplementedError, "l2_regularization: "),

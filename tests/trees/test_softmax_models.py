@@ -169,7 +169,7 @@ def test_options_change_models_and_are_kept():
 
 def test_no_column_is_monotone():
     X, y = data()
-    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*softmax"):
         pb.fit_gradient_boosting(X, y, monotonic_cst={1: -1})
     free = pb.fit_gradient_boosting(X, y, n_estimators=1, monotonic_cst={1: 0})
     assert_same_model(free, pb.fit_gradient_boosting(X, y, n_estimators=1))
