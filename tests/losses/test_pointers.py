@@ -114,7 +114,7 @@ def test_derivatives_that_are_no_numbers_are_named():
         g[0], h[0] = (np.nan if f > 0.3 else f - y), 1.0
 
     X, y = data()
-    with pytest.raises(ValueError, match=r"loss: gradient.* expected a number, got nan of row \d+"):
+    with pytest.raises(ValueError, match=r"loss: gradient.* expected a number, got nan in row \d+"):
         pb.fit_gradient_boosting(X, y, loss=compiled(wrong), n_estimators=30)
 
 
@@ -131,7 +131,7 @@ def test_derivatives_that_are_too_large_are_named(bad, options, name):
         h[0] = abs(bad) if is_wrong and name == "curvature" else 1.0
 
     X, y = data()
-    with pytest.raises(ValueError, match=rf"loss: {name}.* at most 1e\+150 .* got .* of row \d+"):
+    with pytest.raises(ValueError, match=rf"loss: {name}.* at most 1e\+150 .* got .* in row \d+"):
         pb.fit_gradient_boosting(X, y, loss=compiled(wrong), n_estimators=30, **options)
 
 

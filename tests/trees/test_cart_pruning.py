@@ -213,7 +213,7 @@ def test_collapsed_keeps_the_rest():
         ),
         (
             lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y + 1),
-            "labels of the model",
+            "(labels|classes) of the model",
         ),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y[1:]), "y: "),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path("tree"), "tree: "),

@@ -226,7 +226,7 @@ def test_validation_chooses_the_number_of_trees():
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
-    assert model.stop_reason == "no better on the validation rows for 10 trees"
+    assert model.stop_reason == "no improvement on the validation set for 10 trees"
     target = np.where(truth == "same", 1.0, -1.0)
     stages = pb.staged_decision_function(model, new)
     losses = [LOSSES["log_loss"].value(target, f).mean() for f in stages]
