@@ -154,7 +154,7 @@ def test_learns_and_lowers_the_loss(name):
     assert np.array_equal(list(pb.staged_predict(model, X))[-1], pb.predict(model, X))
     assert (pb.prediction_cost(model, X) <= 3 * len(model)).all()
     if name == "hinge":
-        with pytest.raises(NotImplementedError, match="do not tell probabilities"):
+        with pytest.raises(NotImplementedError, match="do not give probabilities"):
             pb.predict_proba(model, X)
         return
     share = pb.predict_proba(model, X)
