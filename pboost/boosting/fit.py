@@ -151,8 +151,8 @@ class GraphFit:
         )
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
-                "validation: BinnedColumns hold no values to predict from; pass X, SortedColumns or "
-                "a validation set, or bin X with keep_values=True"
+                "validation: BinnedColumns hold no values to predict from; pass X, SortedColumns "
+                "or a validation set, or bin X with keep_values=True"
             )
         self._rows = rows = None
         if validation is not None or n_iter_no_change is not None:

@@ -161,7 +161,7 @@ def test_defaults_of_other_matryoshki():
             'shape: expected None with growth="greedy"',
         ),
         ({"growth": "nested", "max_nodes": 4}, 'max_nodes: expected None with growth="nested"'),
-        ({"growth": "greedy", "max_nodes": 4, "join": "all"}, "join: expected "sign""),
+        ({"growth": "greedy", "max_nodes": 4, "join": "all"}, 'join: expected "sign"'),
         ({"growth": "greedy", "max_nodes": 0}, "max_nodes"),
         ({"growth": "greedy", "max_nodes": 2.5}, "max_nodes"),
         ({"growth": "greedy", "max_nodes": True}, "max_nodes"),
