@@ -713,7 +713,7 @@ class SoftLabelTrees(LabelTrees):
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, [*parts], table)
 
     def _by_side(self, cut: StumpCut, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return sums of weights by side, class of the row and class, and reach by side and class."""
+        """Return sums of weights by side, class of the row and class; and reach by the first two."""
         sums = self._sums_by_side(cut, scale).swapaxes(0, 1)
         arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
         return sums[:, :, 0], arriving.astype(np.float64)
