@@ -104,8 +104,8 @@ def leverage(mu: float, max_abs: float, rule: VoteRule) -> GreedyStep:
     alpha = vote / max_abs
     if not math.isfinite(alpha):
         raise ValueError(
-            f"h: expected outputs that a finite factor turns into votes, got {max_abs} as the "
-            "largest absolute value; multiply them by a power of two"
+            f"h: expected outputs large enough for a finite leverage, got {max_abs} as the largest "
+            "absolute value; multiply h by a power of two"
         )
     return GreedyStep(mu, max_abs, alpha, shrink)
 

@@ -1,6 +1,6 @@
 """Trees that grow by a custom impurity function, and the checks of that function.
 
-The compiled grower (grow.pyx) makes the splits. The function is evaluated for all cuts of an exit
+The compiled grower (grow.pyx) makes the splits. The function is evaluated for all splits of an exit
 at once. Ties up to rounding are broken as in the compiled grower: the lowest feature, then the
 lowest threshold.
 """
@@ -41,7 +41,7 @@ Impurity: TypeAlias = Callable[[FloatArray], Any]
 GRID = 1024
 #: Tolerance of the checks.
 ROUNDING = 1e-9
-#: Number of cuts evaluated at a time, over several features.
+#: Number of splits evaluated at a time, over several features.
 CUTS_AT_A_TIME = 1 << 15
 #: Maximum weight that smoothing adds to a category, relative to the weight of all categories.
 MOST_PULL = 1e6
@@ -158,18 +158,18 @@ class ImpuritySplit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """The cuts of an exit by one feature, in the order in which ties are broken.
+    """The splits of an exit by one feature, in the order in which ties are broken.
 
     Attributes
     ----------
     score : ndarray of float64, shape (m,)
-        Impurity after the split, to be minimized; infinity if the cut is not allowed.
+        Impurity after the split, to be minimized; infinity if the split is not allowed.
     negative, positive : ndarray of int64, shape (m,)
-        Class weights below the cut.
+        Class weights below the split.
     place : ndarray of integers, shape (m,)
-        Position of the cut in the compiled grower.
+        Position of the split in the compiled grower.
     beside : ndarray of int32, shape (m, 2)
-        Rows next to the cut; the second is -1 if only missing values are above it.
+        Rows next to the split; the second is -1 if only missing values are above it.
     side : ndarray of int8, shape (m,)
         Side of missing values, -1 if there are none.
     above : ndarray of bool, shape (m, n_bins), or None
@@ -252,7 +252,7 @@ class ImpurityTree(BestFirst):
         self.nodes.append(exit_.serial)
 
     def find(self, exit_: Exit) -> ImpuritySplit | None:
-        """Return the best allowed cut of an exit, or None if there is none."""
+        """Return the best allowed split of an exit, or None if there is none."""
         d, m = self.data.columns.n_features, self.arrays.n_rows_at(exit_.serial)
         best = np.full(d, np.inf)
         step = max(CUTS_AT_A_TIME // m, 1)
@@ -286,9 +286,9 @@ class ImpurityTree(BestFirst):
         return ImpuritySplit(feature, place, cuts.beside[at], votes, after, side, subset)
 
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
-        """Return the score of the cut after each row, the class weights below, and the rows.
+        """Return the score of the split after each row, the class weights below, and the rows.
 
-        Each array has one line per feature. Cuts that are not allowed have an infinite score.
+        Each array has one line per feature. Splits that are not allowed have an infinite score.
         """
         rows, legal = self.in_order(exit_, features)
         negative, positive = (sums[:, :-1] for sums in self.sums(rows))
@@ -309,7 +309,7 @@ class ImpurityTree(BestFirst):
         positive: NDArray[np.int64],
         count: NDArray[np.intp],
     ) -> FloatArray:
-        """Return the scores of cuts, given the class weights and the numbers of rows below."""
+        """Return the scores of splits, given the class weights and the numbers of rows below."""
         total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
         left, min_mass = (
             positive + negative,
@@ -327,7 +327,7 @@ class ImpurityTree(BestFirst):
         return scores
 
     def cuts(self, exit_: Exit, feature: int) -> Cuts:
-        """Return the cuts of an exit by a feature."""
+        """Return the splits of an exit by a feature."""
         arrays, exact = self.arrays, self.data.exact
         kind = 0 if arrays.special is None else int(arrays.special[feature])
         if kind & LEVELS:
@@ -344,7 +344,7 @@ class ImpurityTree(BestFirst):
         if n_known == len(rows) or not n_known:
             score = self.judged(exit_, legal, negative[:-1], positive[:-1], count)
             return Cuts(score, negative, positive, place, beside, side)
-        # Missing values are first above all cuts (the last cut separates them from the others),
+        # Missing values are first above all splits (the last split separates them from the others),
         # then below.
         beside[n_known - 1, 1] = -1
         if not exact:
@@ -359,7 +359,7 @@ class ImpurityTree(BestFirst):
         return Cuts(score, negative, positive, place[both], beside[both], side)
 
     def sets(self, exit_: Exit, feature: int) -> Cuts:
-        """Return the cuts by sets of categories; prefixes of the sorted categories are below."""
+        """Return the splits by sets of categories; prefixes of the sorted categories are below."""
         arrays, m = self.arrays, self.arrays.n_rows_at(exit_.serial)
         rows, n_bins = self.rows_of(exit_, feature), int(arrays.n_bins[feature])
         codes, smoothing = arrays.codes[feature, rows], arrays.limits.categorical_smoothing
@@ -391,7 +391,7 @@ class ImpurityTree(BestFirst):
             departure[present] = weight * (share - node)
             left = ~goes_above @ departure
             moved = smoothed_away(left, departure.sum(), low[0], low[1], exit_.mass)
-            # The cut between all categories and missing values is not smoothed.
+            # The split between all categories and missing values is not smoothed.
             moved[~above.any(axis=1)] = 0
         legal = np.ones(len(side), dtype=bool)
         score = self.judged(exit_, legal, low[0] - moved, low[1] + moved, low[2])
@@ -450,10 +450,10 @@ def pull_of(
 def smoothed_away(
     left: FloatArray, all_: float, low: Array, high: Array, totals: tuple[float, float]
 ) -> NDArray[np.int64]:
-    """Return the weight by which smoothing changes class +1 below each cut.
+    """Return the weight by which smoothing changes class +1 below each split.
 
     `left` and `all_` are the smoothed differences of categories from the share of the node, summed
-    below each cut and over all categories. `low` and `high` are the weights of class -1 and +1
+    below each split and over all categories. `low` and `high` are the weights of class -1 and +1
     below, and `totals` the class weights of the node.
     """
     n, p = float(totals[0]), float(totals[1])

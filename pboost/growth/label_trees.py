@@ -713,7 +713,7 @@ class SoftLabelTrees(LabelTrees):
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, [*parts], table)
 
     def _by_side(self, cut: StumpCut, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return sums of weights by side, class of the row and class; and reach by the first two."""
+        """Return weights by side, class of the row and class, and the reach by the first two."""
         sums = self._sums_by_side(cut, scale).swapaxes(0, 1)
         arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
         return sums[:, :, 0], arriving.astype(np.float64)
@@ -727,7 +727,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(sums)
 
     def _masses(self, sums: NDArray[np.int64], taken: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weights at an exit of the rows with and without each class."""
+        """Return for each class the weight at an exit of its rows, and of the other rows."""
         J = self.n_labels
         parts = (taken[:, :, None] * sums).reshape(2 * J, J)
         is_own = np.tile(np.eye(J, dtype=bool), (2, 1))

@@ -72,7 +72,7 @@ def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 class Matryoshka(PortGrowth):
-    """Base class of growth with merged exits; stores the reach of each row beside its weight.
+    """Base class of growth with merged exits; stores the reach and the weight of each row.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Matryoshka(PortGrowth):
         return negative / at.scale, positive / at.scale
 
     def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
-        """Return the reach (side, class) of the two sides of a cut at a port."""
+        """Return the reach (side, class) of the two sides of a split at a port."""
         reach = self.class_sums(self.noted(port.reach, port.arrives))
         unit = np.ldexp(1.0, -np.frexp(reach)[1])
         return self.search.side_masses(cut, port.reach, self.scratch, unit)

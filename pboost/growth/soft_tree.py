@@ -56,7 +56,7 @@ class PortSplit:
     step: SplitStep
 
     def boosted(self) -> FloatArray:
-        """Return the boosted class masses (exit, class) after the split."""
+        """Return the boosted class weights (exit, class) after the split."""
         votes = np.array(self.step.votes)[:, None]
         return self.answers.masses * np.exp(votes * [1.0, -1.0])
 
@@ -132,7 +132,7 @@ class PortGrowth(Growth):
         return self.search.best(weights)
 
     def side_reach(self, port: Any, cut: Cut, weights: Weights) -> FloatArray:
-        """Return the reach (side, class) of the two sides of a cut at a port."""
+        """Return the reach (side, class) of the two sides of a split at a port."""
         raise NotImplementedError
 
     def find(self, port: Any) -> PortSplit | None:
@@ -439,7 +439,7 @@ class SoftTree(PortGrowth, BestFirst):
         return super().best(exit_, weights)
 
     def side_reach(self, exit_: SoftExit, cut: Cut, weights: Weights) -> FloatArray:
-        """Return the reach (side, class) of the two sides of a cut at an exit."""
+        """Return the reach (side, class) of the two sides of a split at an exit."""
         return side_masses(cut, weights) * class_factors(exit_.votes)
 
     def replay(self, model: DecisionGraph, tables: Tables) -> list[SoftExit]:

@@ -309,7 +309,7 @@ class Growth:
         return constant_vote(self.data, self.rule, self.search.class_sums())
 
     def placed(self, cut: Any) -> Any:
-        """Return a cut at a node that all rows reach, in its final form.
+        """Return a split at a node that all rows reach, in its final form.
 
         Missing values, and categories without weight, take the exit with more weight.
         """
@@ -486,7 +486,7 @@ class BestFirst:
     certificate : list of float
         Certificate before the first and after each node.
     heap : list of (negative key, serial number, exit)
-        Open exits. Of exits with equal keys, the oldest comes first.
+        Open exits; if keys are equal, the oldest comes first.
     """
 
     limits: TreeLimits

@@ -439,7 +439,7 @@ class BoostedArrays(TreeArrays):
         return feature, self._place(node, feature, float(model.threshold[split])), missing
 
     def _place(self, node: int, feature: int, threshold: float) -> int:
-        """Return the position of a cut of a node: the number of rows below, or the bin."""
+        """Return the position of a split of a node: the number of rows below, or the bin."""
         columns = self.data.columns
         if not (isinstance(columns, SortedColumns) and self.exact):
             return columns.bin_below(feature, threshold)
@@ -458,7 +458,7 @@ class BoostedArrays(TreeArrays):
             return np.asarray(columns.threshold(feature, low, None))
         if not self.exact:
             return np.asarray(columns.threshold(feature, low, columns.bin_start[feature, high]))
-        # The kernel returns the two rows next to the cut, since rows have moved since then.
+        # The kernel returns the two rows next to the split, since rows have moved since then.
         return np.asarray(midpoint(columns.values(feature, low), columns.values(feature, high)))
 
     def newest(self) -> StepRecord:

@@ -107,8 +107,8 @@ def validation_rows(
 ) -> ValidationRows | None:
     """Return the validation rows, or None without `validation`.
 
-    If the rows were already drawn, see `held_share`, the problem does not change. `holes` is
-    whether values may be missing.
+    If the rows were already drawn, see `held_share`, the problem does not change. `holes` allows
+    missing values.
     """
     if validation is None:
         if n_iter_no_change is not None:
@@ -184,7 +184,7 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
 
 
 def _of_two(classes: Array, label: Array) -> Array:
-    """Return class numbers, or for two classes whether they are the second."""
+    """Return class numbers, or with two classes whether each row has the second."""
     return label if len(classes) > 2 else label == 1
 
 

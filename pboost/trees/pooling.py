@@ -183,7 +183,7 @@ def _check(
 
 
 def open_nodes(depth: int, n: int) -> int:
-    """Return the maximum number of open nodes on a level, their children included."""
+    """Return the maximum number of nodes on the last level that is split."""
     return max(min(1 << min(depth - 1, 40), n), 1)
 
 
@@ -208,7 +208,7 @@ def pooling_of(
     )
 
 
-#: Rows (with copies) in the search for pairs; with many features fewer, down to `LEAST_ROWS`.
+#: Limits of the search for pairs: rows (with copies), fewest rows, rows times squared features.
 MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
 #: Minimum ratio of the gain of a pair to the best gain of either feature.
 RATIO = 9.0
@@ -265,7 +265,7 @@ def _most(d: int) -> int:
 def scanned_part(
     columns: BinnedColumns, used: NDArray[np.bool_] | None, n_copies: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the rows of a partition to scan, and their codes; equal rows are all in or all out.
+    """Return the rows of a partition to scan, and their codes; equal rows are treated alike.
 
     `n_copies` counts the copies of the rows of all partitions.
     """
@@ -323,7 +323,7 @@ def rounded(
 
 
 def _whole(values: FloatArray, bits: int) -> FloatArray:
-    """Return values times a power of two, rounded to integers of so many bits."""
+    """Return values times a power of two, rounded to integers of `bits` bits."""
     exponent = math.frexp(float(np.abs(values).max()))[1]
     # In two steps, since the power of two alone may overflow.
     return np.rint(np.ldexp(np.ldexp(values, -exponent), bits))

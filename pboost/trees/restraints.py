@@ -1,4 +1,4 @@
-"""Regularization and constraints of gradient-boosted trees beside their size."""
+"""Regularization and constraints of gradient-boosted trees, except limits on their size."""
 
 from __future__ import annotations
 

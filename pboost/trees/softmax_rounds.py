@@ -49,7 +49,7 @@ class ClassRounds:
         self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
 
     def halved(self, steps: Steps) -> Steps:
-        """Return the steps of a tree, halved for two classes, whose trees both change the log odds."""
+        """Return the steps of a tree; with two classes, both trees take half a step."""
         return steps._replace(rate=steps.rate * (0.5 if self.n_trees == 2 else 1.0))
 
     def take_one(self, tree_rounds: Any) -> None:
@@ -59,7 +59,7 @@ class ClassRounds:
 
     @property
     def number(self) -> int:
-        """The number of the tree grown last."""
+        """Number of trees grown so far."""
         number: int = self.tree_rounds.number
         return number
 
@@ -72,7 +72,7 @@ class ClassRounds:
         raise NotImplementedError
 
     def take_class(self, k: int, n_rows: int) -> None:
-        """Prepare the growth of the tree of a class on so many rows."""
+        """Prepare the growth of the tree of a class on `n_rows` rows."""
         raise NotImplementedError
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
@@ -173,7 +173,7 @@ class SoftmaxRounds(ClassRounds):
         self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
 
     def take_class(self, k: int, n_rows: int) -> None:
-        """Prepare the growth of the tree of a class on so many rows."""
+        """Prepare the growth of the tree of a class on `n_rows` rows."""
         parts = self.residual[k], float(self.steepest[k]), float(self.most_curved[k])
         self.tree_rounds.take(
             *parts, None if self.roots is None else self.roots.of(k, self, n_rows)

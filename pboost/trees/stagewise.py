@@ -129,8 +129,8 @@ class RegularizationOptions(TypedDict, total=False):
         mapping from names or positions, or one of 1, 0 or -1 per feature. Missing values are not
         constrained.
     interaction_cst : sequence of sequences of str or int, optional
-        Groups of features, by name or position, that may interact: each path from the root to a
-        leaf uses features of one group only. Features in no group form a further group.
+        Groups of features, by name or position. Each path from the root to a leaf uses features of
+        one group only. Features in no group form a further group.
     max_delta_step : float, None or "auto"
         Maximum absolute leaf value, before `learning_rate`. None means no limit. "auto" is 4 for
         classification and for the Poisson loss, else None.
@@ -158,9 +158,9 @@ class AdvancedOptions(TypedDict, total=False):
     Parameters
     ----------
     cost_tradeoff : float, optional
-        Loss reduction that a unit of feature cost must bring. Splits are then ranked by their loss
-        reduction minus this number times the cost, and made only if the difference is positive.
-        Default: the gain divided by the cost.
+        Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
+        minus this number times the cost, and made only if the difference is positive. Default: the
+        gain divided by the cost.
     leaf_update : {"auto", "line_search", "newton"}
         Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
         step, which is faster and needs a second derivative. "auto" is "line_search".
@@ -194,11 +194,11 @@ class AdvancedOptions(TypedDict, total=False):
 class FurtherOptions(
     RegularizationOptions, SpecialOptions, BinOptions, CostOptions, AdvancedOptions, total=False
 ):
-    """The settings of a model beside those to tune first."""
+    """The options that are stored in the settings of a model, except those to tune first."""
 
 
 class SumOptions(TuningOptions, FurtherOptions, total=False):
-    """The options that are stored in the settings of a model, beside its loss."""
+    """The options that are stored in the settings of a model, except its loss."""
 
 
 class GradientBoostingOptions(
@@ -209,16 +209,15 @@ class GradientBoostingOptions(
     Parameters
     ----------
     feature_costs : sequence of float or mapping, optional
-        Cost >= 0 of each feature; a mapping of names or positions sets the others to 0. A row pays
-        for a feature once in the whole model. Splits are chosen by gain per cost. It needs a
-        binned search.
+        Cost >= 0 of each feature, or a mapping from names or positions. A row pays for a feature
+        once in the whole model. Splits are chosen by gain per cost. It needs a binned search.
     search : {"auto", "exact", "binned"}
         "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
         much faster. "auto" is "binned" unless `X` is a SortedColumns.
     validation : tuple or float, optional
         Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
-        (0, 0.5] of the training rows, stratified by class. The model keeps the number of trees with
-        the lowest validation loss.
+        (0, 0.5] of the training rows. The model keeps the number of trees with the lowest
+        validation loss.
     n_iter_no_change : int, optional
         With `validation`: stop after this number of trees without improvement. Default: 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -246,9 +245,8 @@ def fit_gradient_boosting(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the child with the better split, or to the child with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories.
+        Features. Missing values go to the child with the better split, or if the node had none in
+        training, with more training weight. Categorical features are split by a set of categories.
     y : array_like of shape (n,), optional
         Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional
@@ -471,7 +469,7 @@ def _held(loss: Loss) -> float:
 def draws(settings: Mapping[str, object]) -> bool:
     """Return whether a fit with these settings draws random rows or features."""
     bag = settings["subsample"]
-    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
+    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # the integer 1 means one row
     is_validated = settings.get("validation", GIVEN) != GIVEN
     return not is_all or is_validated or draws_columns(settings)
 

@@ -36,7 +36,7 @@ from pboost.values import Array, Bar, FloatArray
 
 
 class Growing(NamedTuple):
-    """How trees are grown, independently of the rows."""
+    """The loss, limits and options with which trees are grown."""
 
     loss: Loss
     limits: CartLimits
@@ -53,7 +53,7 @@ class SumRows(Protocol):
     problem : Problem
         Features, targets and validation rows.
     of_row, greatest : float
-        The unit weight of a row, see `weight_of_copy`, and the largest weight; 1 without weights.
+        Unit of the weights, see `weight_of_copy`, and the largest weight; both 1 without weights.
     """
 
     problem: Problem
