@@ -115,15 +115,16 @@ class RegularizationOptions(TypedDict, total=False):
     ----------
     task : {"classification", "regression"}, optional
         Type of the target. By default it follows from `loss`, or else from `y`: strings, booleans
-        and up to 20 distinct integers are classes. With more distinct integers, set it.
+        and up to 20 distinct integers are classes, non-integers are not. With more distinct
+        integers, set it.
     min_child_weight : float
-        Minimum sum of Hessians in each child of a split. It needs a binned search.
+        Minimum sum of Hessians in each child of a split.
     min_split_gain : float
         Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`
-        (see Notes). It needs a binned search.
+        (see Notes).
     max_features_per_tree : int, float, "sqrt", "log2" or None
         Number or fraction of the features that a tree can use, drawn anew for each tree;
-        `max_features` then draws from these. None uses all. It needs a binned search.
+        `max_features` then draws from these. None uses all.
     monotonic_cst : mapping of str or int to int, or sequence of int, optional
         Numerical features with which predictions never decrease (1) or never increase (-1): a
         mapping from names or positions, or one of 1, 0 or -1 per feature. Missing values are not
@@ -166,7 +167,7 @@ class AdvancedOptions(TypedDict, total=False):
         step, which is faster and needs a second derivative. "auto" is "line_search".
     multi_strategy : {"one_output_per_tree", "multi_output_tree"}
         Trees per round of the softmax loss: one per class, or one tree whose leaves have a value
-        for each class. The latter predicts faster and needs a binned search.
+        for each class. The latter predicts faster.
     histogram_precision : {"auto", "packed", "wide"}
         Rounding of gradients and Hessians in a binned search: "packed" to 18 and 19 bits, "wide"
         to 35 bits in up to twice the time. "auto" is "wide" when a few gradients dominate.
@@ -210,10 +211,11 @@ class GradientBoostingOptions(
     ----------
     feature_costs : sequence of float or mapping, optional
         Cost >= 0 of each feature, or a mapping from names or positions. A row pays for a feature
-        once in the whole model. Splits are chosen by gain per cost. It needs a binned search.
+        once in the whole model. Splits are chosen by gain per cost.
     search : {"auto", "exact", "binned"}
         "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
-        much faster. "auto" is "binned" unless `X` is a SortedColumns.
+        much faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
+        SortedColumns.
     validation : tuple or float, optional
         Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
         (0, 0.5] of the training rows. The model keeps the number of trees with the lowest
@@ -285,18 +287,23 @@ def fit_gradient_boosting(
 
     A binned search adds rounded numbers without further error, so the model depends neither on the
     order of the rows nor on the processor. If all weights are multiples of one weight, up to 64
-    times it, a weighted row counts as that many copies.
+    times it, a weighted row counts as that many copies. Only a binned search supports
+    `l2_regularization`, `min_child_weight`, `min_split_gain`, `max_features`,
+    `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
+    and values of `growth` other than "independent".
 
     Softmax with two classes gives the probabilities of the log loss [1]_, since its leaves take
     half a step. A tree for all classes takes the split with the largest sum of gains over the
     classes [3]_.
 
-    ``growth="auto"`` is "pooled" with up to 5,000 rows. With more rows it is "symmetric" if two
-    features together predict far better than either alone [4]_, else "independent". It is always
+    ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
+    built-in loss other than softmax, it is "symmetric" if two features together predict far better
+    than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is always
     "independent" with `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`,
-    `feature_costs`, "multi_output_tree" or an exact search. "pooled" mixes gains from the fourth
-    level on: 0.8 of the gain in all nodes of the level and 0.2 of the gain in the node. With
-    "cost_efficient", use ``max_depth=None``; trees then have at most 1024 leaves.
+    `feature_costs`, "multi_output_tree" or an exact search. A symmetric tree has the same split in
+    all nodes of a level. "pooled" mixes gains from the fourth level on: 0.8 of the gain in all
+    nodes of the level and 0.2 of the gain in the node. With "cost_efficient", use
+    ``max_depth=None``; trees then have at most 1024 leaves.
 
     With stumps, the exponential loss, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
     and ``l2_regularization=0``, the model equals that from `fit_adaboost` with ``votes="domain"``,
