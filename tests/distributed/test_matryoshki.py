@@ -77,7 +77,7 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
         ({"shape": (0,)}, ValueError, "shape: expected"),
         ({"max_nodes": 3}, ValueError, 'max_nodes: expected None with growth="nested"'),
         ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
-        ({"observation": pb.observation.sampled()}, NotImplementedError, "has a table"),
+        ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
     ],
     ids=["shape", "nodes", "affine", "drawn"],
 )

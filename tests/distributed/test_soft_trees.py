@@ -81,7 +81,7 @@ def test_sums_of_parts_are_rounded_once():
         ),
         ({"max_nodes": None}, ValueError, "set max_nodes or max_depth"),
         ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
-        ({"observation": pb.observation.sampled()}, NotImplementedError, "has a table"),
+        ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
     ],
     ids=["nodes", "no end", "affine", "drawn"],
 )

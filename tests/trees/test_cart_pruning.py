@@ -206,7 +206,7 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.prune(t, np.nan), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, "0"), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, 0, criterion="kearns_mansour"), "criterion"),
-        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "together"),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "expected both X and y"),
         (
             lambda t, X, y: pb.models.cost_complexity_pruning_path(t, sample_weight=y),
             "sample_weight",
