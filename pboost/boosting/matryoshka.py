@@ -29,7 +29,7 @@ DEFAULTS = {"sign": ((8, 8), 1.0), "all": ((8, 30), 0.3)}
 SHAPE_OF_MANY = (31, 30)
 #: Default number of weak classifiers of greedy growth.
 DEFAULT_NODES = 128
-#: Maximum number of levels for more than two classes: a chain of trees.
+#: Maximum number of levels with more than two classes.
 LEVELS_OF_MANY = 2
 #: Maximum number of levels of a shape, since each takes three nested calls.
 MOST_LEVELS = 100

@@ -169,11 +169,15 @@ class Loss:
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""
-        raise NotImplementedError(f"{type(self).__name__}: a loss defines value(y, f)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method value(y, f), got none; define it"
+        )
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the derivative in f, or a subgradient at a kink."""
-        raise NotImplementedError(f"{type(self).__name__}: a loss defines gradient(y, f)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method gradient(y, f), got none; define it"
+        )
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the second derivative in f.

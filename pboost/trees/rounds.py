@@ -161,7 +161,7 @@ class Rounds:
         #: Maximum mean comparisons per tree, number of trees per round, and the current maximum.
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
-        #: Number of rows whose sum fits into a word.
+        #: Number of rows whose packed sums fit into a word.
         self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
         self.used = np.empty(0, dtype=np.intp)

@@ -222,7 +222,7 @@ class Log(Ramp):
         (Flat(), ValueError, r"loss: curvature\(y, f\): expected .* differences of the gradient"),
         (Scalar(), ValueError, r"loss: value\(y, f\): expected numbers of shape"),
         (Log(), ValueError, r"loss: value\(y, f\): expected finite numbers, got nan"),
-        (Loss(), NotImplementedError, r"Loss: a loss defines value\(y, f\)"),
+        (Loss(), NotImplementedError, r"Loss: expected a method value\(y, f\)"),
     ],
     ids=["name", "type", "gradient", "curvature", "shape", "finite", "base"],
 )

@@ -283,7 +283,7 @@ def test_forest_takes_the_rows_of_its_fit():
             pb.continue_fit(forest, *data, n_estimators=2)
     with pytest.raises(ValueError, match="sample_weight"):
         pb.continue_fit(forest, X, y > 0, n_estimators=2, sample_weight=weight)
-    with pytest.raises(ValueError, match="(labels|classes) of the model"):
+    with pytest.raises(ValueError, match=r"(labels|classes) of the model"):
         pb.continue_fit(forest, X, np.where(y > 0, "a", "b"), n_estimators=2)
 
 

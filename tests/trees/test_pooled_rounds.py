@@ -219,7 +219,7 @@ def test_there_is_a_bound_on_the_memory_of_a_level(monkeypatch):
     X, y = data(200)
     monkeypatch.setattr(pooling, "MOST_BYTES", 10_000)
     with pytest.raises(
-        ValueError, match="growth: expected at most .* for the open nodes of a level"
+        ValueError, match=r"growth: expected at most .* for the open nodes of a level"
     ):
         pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=8)
     assert (

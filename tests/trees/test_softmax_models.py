@@ -234,7 +234,7 @@ def test_fits_go_on_with_other_rows_of_the_same_labels():
     score = pb.decision_function(more, new)
     assert mean_loss(more, truth, score) == pytest.approx(more.training_loss[-1], rel=1e-12)
     assert more.training_loss[-1] < 0.8 * more.training_loss[10]
-    with pytest.raises(ValueError, match="y: expected the (labels|classes) of the model"):
+    with pytest.raises(ValueError, match=r"y: expected the (labels|classes) of the model"):
         pb.continue_fit(model, new, np.where(truth == "class 1", "other", truth), n_estimators=1)
 
 
