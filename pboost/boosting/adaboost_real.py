@@ -59,7 +59,7 @@ def fit_real_adaboost(
     X : array_like of shape (n, d), data frame or SortedColumns
         Features; with stumps also BinnedColumns. A stump sends missing values to the side with the
         better split, or to the side with more weight if there were none in training. With
-        ``weak.feature()`` a missing value counts as 0.
+        ``weak.feature()`` the output for a missing value is 0.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     n_estimators : int

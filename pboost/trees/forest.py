@@ -59,8 +59,8 @@ class BagOptions(TypedDict, total=False):
         If True, rows are drawn with replacement.
     max_samples : float, int or None
         Rows drawn for each tree: a fraction in (0, 1] of the rows with a positive weight, or a
-        number. None draws as many as there are. With ``bootstrap=False`` it must be smaller than
-        that.
+        number. None draws as many as there are; with ``bootstrap=False`` each tree then has all
+        rows.
     """
 
     max_features: Annotated[FeatureCount | float | None, Option("sqrt")]
