@@ -58,8 +58,8 @@ def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
         ) from error
     if values.shape != z.shape:
         raise TypeError(
-            f"impurity: expected a function that returns an array of the shape {z.shape} of its "
-            f"argument, got shape {values.shape}"
+            f"impurity: expected a function that keeps the shape of its argument, {z.shape}, got "
+            f"shape {values.shape}"
         )
     if (at := first_false(np.isfinite(values))) >= 0:
         raise ValueError(f"impurity: expected finite values, got f({z[at]:.6g}) = {values[at]}")
