@@ -1,1 +1,1 @@
-"""Builders of decision graphs and of other two-class boosters."""
+"""Functions that fit decision graphs and other binary boosting models."""

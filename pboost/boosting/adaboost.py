@@ -1,4 +1,4 @@
-"""AdaBoost: a chain of weak classifiers whose exits all join."""
+"""AdaBoost: a chain of weak classifiers."""
 
 from __future__ import annotations
 
@@ -36,65 +36,69 @@ def fit_adaboost(
     learning_rate: float = 1.0,
     **options: Unpack[GraphOptions],
 ) -> DecisionGraph:
-    """Fit AdaBoost: a chain of weak classifiers, each trained on the rows the others get wrong.
+    """Fit an AdaBoost classifier.
+
+    Each weak classifier is trained with larger weights on the rows that the ones before it predict
+    wrongly.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels. For weak learners that are functions: rows of anything.
+        Features. Missing values go to the exit with the better split, or to the exit with more
+        training weight if the node had none in training. Categorical features are split by a set of
+        categories. If the weak learner is a function, any sequence of rows.
     y : array_like of shape (n,), optional
-        Labels. Of more than two values exits have a vote for each, see Notes.
+        Class labels. With more than two classes see Notes.
     n_estimators : int
-        Greatest number of weak classifiers.
+        Maximum number of weak classifiers.
     weak_learner : Weak
-        The weak learner, from `pboost.weak`.
+        Weak learner from `pboost.weak`.
     votes : {"domain", "symmetric"}
-        "domain": each side of a stump votes with half the log odds of its own class masses
-        (real-valued votes). "symmetric": both sides vote with the same size, each for its
-        majority (discrete AdaBoost).
+        "domain": each side of a stump votes with half the log odds of its class weights
+        (real-valued votes). "symmetric": both sides have votes of equal size for their majority
+        class (discrete AdaBoost).
     observation : Observation
-        How sure answers are, from `pboost.observation`; the exits join whatever they are.
+        Observation model from `pboost.observation`, the uncertainty of split outcomes.
     smoothing : float
-        Share of the mass, 0 to 1, that is added to each class mass before the log odds are
-        taken. 0 gives the textbook formula; infinite votes are then clipped. Of J > 2 labels it is
-        a share of 1/J of the mass.
+        Fraction of the total weight, from 0 to 1, that is added to each class weight before the log
+        odds are computed. With J > 2 classes it is divided by J. 0 gives the textbook formula, with
+        infinite votes clipped.
     learning_rate : float
-        Factor in (0, 1] of every vote.
+        Factor in (0, 1] by which each vote is multiplied.
     n_iter_no_change : int, optional
-        With `validation`: growth ends after so many rounds without a new least error; default 50.
+        With `validation`: stop after this number of rounds without improvement. Default: 50.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each round with the number of rounds so far
-        and a `pboost.growth.step.StepRecord`; returning True stops.
+        Called as ``callback(step, record)`` after each round with the number of rounds so far and a
+        `pboost.growth.step.StepRecord`. Return True to stop.
     **options
-        Those of `GraphOptions`.
+        See `GraphOptions`.
 
     Returns
     -------
     DecisionGraph
-        Its ``record.stop_reason`` says why boosting stopped: all rounds done, certificate 0, or
-        no split left that changes the weights.
+        ``record.stop_reason`` is the reason why boosting stopped: all rounds are done, the
+        certificate is 0, or no split changes the weights.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
     NotImplementedError
-        If `validation` is given with weak learners that are functions.
+        If `validation` is given and the weak learner is a function.
     RuntimeError
-        If a function of yours fails, a weak learner or an estimator, or the clock of a
-        stopwatch; the message says which weak classifier or round.
+        If a custom weak learner, an estimator or the clock of a stopwatch fails; the message gives
+        the weak classifier or round.
 
     Notes
     -----
-    Of J > 2 labels each row has a weight for each label, and stumps are chosen by the sum over the
-    labels of what they are chosen by of two (AdaBoost.MH, [2]_, sections 7 and 8): a row takes one
-    path, whatever the number of labels, and the label of the largest sum of votes is predicted.
-    The certificate bounds the Hamming loss, see `certificate`. Columns are searched by bins, with
-    ``search="exact"`` of the weak learner in every cut. This takes stumps, also affine ones, of the
-    criterion "kearns_mansour", ``votes="domain"``, and answers that are exact or have a table, such
-    as `pboost.observation.adatree2`. With others `fit_one_vs_rest` has a model for each label.
+    With more than two classes, each row has one weight per class, and stumps minimize the sum of
+    the binary criteria over the classes (AdaBoost.MH, [2]_, sections 7 and 8). Each stump has one
+    vote per class, and the class with the largest sum of votes is predicted. The certificate is an
+    upper bound on the Hamming loss, see `certificate`. Splits are searched on bins, or at all
+    thresholds if the weak learner has ``search="exact"``. The weak learner must be a stump or
+    affine stump with the criterion "kearns_mansour", with ``votes="domain"``, and the observation
+    model must be exact or have a table, such as `pboost.observation.adatree2`. For other options
+    use `fit_one_vs_rest`.
 
     References
     ----------
@@ -124,7 +128,7 @@ def fit_adaboost(
 
 
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:
-    """Return the growth of a chain of two labels."""
+    """Return the growth of a chain for two classes."""
     observer = fit.observer(workers)
     if isinstance(observer, SampledObserver) and observer.observation.n_draws == "stopwatch":
         observer = StopwatchObserver(observer, fit.rule)

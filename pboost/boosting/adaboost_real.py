@@ -1,4 +1,4 @@
-"""AdaBoostR: generic greedy boosting of real-valued weak hypotheses on a chain."""
+"""AdaBoostR: boosting of real-valued weak hypotheses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pboost.weak.stump_search import Stump
 
 
 class RealOptions(RowOptions, FitOptions, total=False):
-    """The options of `fit_real_adaboost` that other builders have, too."""
+    """The options of `fit_real_adaboost` that other functions also have."""
 
 
 _DEFAULT_WEAK = Stump()
@@ -52,63 +52,63 @@ def fit_real_adaboost(
     learning_rate: float = 1.0,
     **options: Unpack[RealOptions],
 ) -> TwoClassModel:
-    """Fit AdaBoostR: boosting of weak hypotheses that answer with real numbers.
+    """Fit real AdaBoost (AdaBoostR): boosting of real-valued weak hypotheses.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, some of which may be missing; for stumps also BinnedColumns. A stump sends rows
-        whose value is missing to the side that lowers its criterion most; where no training row
-        was missing, to that of larger weight. A column that is a hypothesis answers 0 for them.
+        Features; with stumps also BinnedColumns. A stump sends missing values to the side with the
+        better split, or to the side with more weight if there were none in training. With
+        ``weak.feature()`` the output for a missing value is 0.
     y : array_like of shape (n,), optional
-        Labels, any two values.
+        Class labels with two distinct values.
     n_estimators : int
-        Greatest number of weak hypotheses.
+        Maximum number of weak hypotheses.
     weak_learner : Weak
-        From `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for the columns
-        themselves, of which each round takes that of largest absolute margin, or
-        ``hypothesis(train)`` for real-valued functions of your own. What has two sides may take the
-        place of a stump: ``affine()``, ``oracle()``, ``from_estimator()``.
+        Weak learner from `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for
+        the features themselves, or ``hypothesis(train)`` for custom real-valued functions. Instead
+        of a stump also ``affine()``, ``oracle()`` or ``from_estimator()``.
     answer_scale : {"share", "log_odds", "sign"}, optional
-        For stumps, and what takes their place: what a side answers. "share", the default: the
-        difference of the class shares there. "log_odds": half the log odds. "sign": -1 or +1,
-        discrete AdaBoost.
+        Output of each side of a stump: the difference of its class shares ("share", the default),
+        half the log odds ("log_odds"), or -1 and +1 ("sign", discrete AdaBoost). It must be None
+        with ``feature()`` and ``hypothesis(train)``.
     smoothing : float
-        Share, 0 to 1, that is added to the weights of right and wrong answers before the log odds
-        are taken, and to the class masses of the sides of a stump. With 0 a perfect hypothesis
-        would have an infinite vote, which is clipped.
+        Fraction from 0 to 1 that is added to the weights of correct and wrong outputs, and to the
+        class weights of a stump, before the log odds are computed. With 0, infinite votes of
+        perfect hypotheses are clipped.
     learning_rate : float
-        Factor in (0, 1] of every vote.
+        Factor in (0, 1] by which each vote is multiplied.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+        Weights >= 0 of the rows. A row with weight k counts like k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Passed on to the training function of ``hypothesis(train)``; the others draw nothing.
+        Passed to the training function of ``hypothesis(train)``; not used otherwise.
     n_threads : int or None
-        Threads of the search for stumps and columns, -1 for all; None: as many as are worth it. The
+        Number of threads for the search, -1 for all. None uses as many as the work is worth. The
         model does not depend on it.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each round with the number of rounds so far
-        and a `pboost.growth.generic_greedy.RoundRecord`; returning True stops.
+        Called as ``callback(step, record)`` after each round with the number of rounds so far and a
+        `pboost.growth.generic_greedy.RoundRecord`. Return True to stop.
     **options
-        Those of `RealOptions`.
+        See `RealOptions`.
 
     Returns
     -------
     DecisionGraph, LinearModel or FunctionEnsemble
-        For stumps, columns and functions of your own. The functions of a model take all three;
-        a FunctionEnsemble cannot be saved.
+        The model for stumps, features or custom functions, respectively. A FunctionEnsemble cannot
+        be saved.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described, or a hypothesis answers anything but one
-        finite number per row; the message names the argument and the round.
+        If the data or an option is invalid, or a hypothesis does not return one finite number per
+        row; the message names the argument and the round.
 
     Notes
     -----
-    A round gives h the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, with mu the weighted
-    mean of ``y h / max|h|``, and multiplies the weights by ``(1 - mu y h / max|h|) / (1 - mu**2)``.
-    No exponential loss is minimised, yet it is at most the product of all ``sqrt(1 - mu**2)``.
+    In each round the hypothesis h gets the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, with
+    mu the weighted mean of ``y h / max|h|``. The weights are multiplied by ``(1 - mu y h / max|h|)
+    / (1 - mu**2)``. The exponential loss is not minimized directly, but it is at most the product
+    of all ``sqrt(1 - mu**2)``.
 
     References
     ----------
@@ -125,7 +125,7 @@ def fit_real_adaboost(
     >>> model = pb.fit_real_adaboost(X, y, n_estimators=50, weak_learner=pb.weak.feature())
     >>> pb.predict(model, X).tolist()
     ['low', 'high', 'low', 'high']
-    >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
+    >>> (model.coefficient > 0).tolist()  # "high" is class -1, the first in sorted order
     [False, False]
     """
     n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
@@ -135,9 +135,7 @@ def fit_real_adaboost(
         rated = "share" if answer_scale is None else answer_scale
         answer_scale = check_choice("answer_scale", rated, CONFIDENCES)
     elif answer_scale is not None:
-        raise ValueError(
-            f"answer_scale: expected None, as {weak_learner!r} has its own, got {answer_scale!r}"
-        )
+        raise ValueError(f"answer_scale: expected None with {weak_learner!r}, got {answer_scale!r}")
     rule = vote_rule("domain", smoothing, learning_rate)
     generator, n_threads = as_generator(options["rng"]), options["n_threads"]
     settings = {
@@ -152,8 +150,8 @@ def fit_real_adaboost(
         resolve_threads(n_threads, 0)
     if isinstance(weak_learner, Hypothesis) and options["y_proba"] is not None:
         raise ValueError(
-            "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
-            "given one label of each row"
+            "y_proba: expected y instead with weak.hypothesis(train), since train(X, y, weight, "
+            "rng) needs one class label per row"
         )
     X, y, sample_weight = rows_here("fit_real_adaboost", X, y, options)
     problem = weak_learner.read(X, y, sample_weight, "")

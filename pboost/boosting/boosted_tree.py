@@ -1,4 +1,4 @@
-"""Boosted trees: decision graphs whose exits never join."""
+"""Boosted decision trees: decision graphs without merging exits."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 
-#: What is said of a tree without an end.
+#: Error message for a tree whose growth would never end.
 NO_END = (
-    "max_nodes: expected a number, got None: a tree of uncertain answers has always an exit that can "
-    "be split; or give max_depth"
+    "max_nodes: expected a number with uncertain observations, got None; without a limit such a "
+    "tree grows forever, so set max_nodes or max_depth"
 )
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -50,57 +50,58 @@ def fit_boosted_tree(
     learning_rate: float = 1.0,
     **options: Unpack[GraphOptions],
 ) -> DecisionGraph:
-    """Fit a boosted decision tree: every open exit gets its own next weak classifier.
+    """Fit a boosted decision tree.
+
+    Each open exit of the tree is split by its own weak classifier, as long as nodes are left.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels. For weak learners that are functions: rows of anything.
+        Features. Missing values go to the exit with the better split, or to the exit with more
+        training weight if the node had none in training. Categorical features are split by a set of
+        categories. If the weak learner is a function, any sequence of rows.
     y : array_like of shape (n,), optional
-        Labels. Of more than two values exits have a vote for each, see `fit_adaboost`.
+        Class labels. With more than two classes each exit has one vote per class, see
+        `fit_adaboost`.
     max_nodes : int or None
-        Greatest number of weak classifiers; None grows until no exit can be split, which with
-        uncertain answers takes a `max_depth`.
+        Maximum number of weak classifiers. None means no limit; with uncertain observations you
+        must then set `max_depth`.
     weak_learner : Weak
-        The weak learner, from `pboost.weak`. With exact answers criteria are taken on the weight
-        that reaches a node, as in CART, else on the boosted weights; "kearns_mansour" minimises
-        the certificate either way.
+        Weak learner from `pboost.weak`. With exact observations its criterion uses the original
+        weights at a node, as in CART, otherwise the boosted weights. The default criterion
+        "kearns_mansour" minimizes the certificate in both cases.
     observation : Observation
-        How sure answers are, from `pboost.observation`. With any but exact answers every node is
-        trained on all rows.
+        Observation model from `pboost.observation`, the uncertainty of split outcomes. Unless it is
+        exact, every node is trained on all rows.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
-        Which open exit is split next: that of the largest part of the certificate, that of the
-        largest expected training error, that whose best split lowers the certificate most, or
-        the one opened first.
+        Open exit to split next: the exit with the largest part of the certificate, with the largest
+        expected training error, with the split that lowers the certificate most, or the oldest.
     target_certificate : float, optional
-        Stop as soon as the certificate is not above this, in (0, 1).
+        Stop when the certificate is at most this number in (0, 1).
     max_depth : int or None
-        Greatest number of weak classifiers evaluated for a row.
+        Maximum number of weak classifiers on a path. None means no limit.
     smoothing : float
-        Share of the mass at the node, 0 to 1, that is added to each class mass before the log
-        odds are taken. 0 gives leaves their textbook votes ``0.5 ln(P+/P-)``, clipped. Of J > 2
-        labels it is a share of 1/J of the mass at the root.
+        Fraction of the weight at the node, from 0 to 1, that is added to each class weight before
+        the log odds are computed. 0 gives the textbook votes ``0.5 ln(P+/P-)``, clipped. With J > 2
+        classes it is a fraction of the weight at the root, divided by J.
     learning_rate : float
-        Factor in (0, 1] of every vote.
+        Factor in (0, 1] by which each vote is multiplied.
     **options
-        Those of `GraphOptions`.
+        See `GraphOptions`.
 
     Returns
     -------
     DecisionGraph
-        Nodes in the order in which they were opened.
+        The nodes are in the order in which they were added.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
     NotImplementedError
-        If `validation` is given with weak learners that are functions.
+        If `validation` is given and the weak learner is a function.
     RuntimeError
-        If a function of yours fails, a weak learner or an estimator; the message says which weak
-        classifier.
+        If a custom weak learner or an estimator fails; the message gives the weak classifier.
 
     References
     ----------
@@ -109,7 +110,7 @@ def fit_boosted_tree(
 
     Examples
     --------
-    Parity of two bits, which no single split improves:
+    The XOR of two features, which no single split improves:
 
     >>> import numpy as np
     >>> import pboost as pb

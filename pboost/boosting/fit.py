@@ -1,8 +1,4 @@
-"""What builders of graphs share: their common options and data, and early stopping.
-
-Rows that growth does not see say which of the models on its way is the best, see
-`pboost.boosting.watch`.
-"""
+"""Options, data and early stopping shared by the functions that fit decision graphs."""
 
 from __future__ import annotations
 
@@ -28,54 +24,54 @@ from pboost.weak.stump_search import CostSearch, with_feature_costs
 
 
 class Grows(Protocol):
-    """What adds nodes until there are enough, says why it stopped, and makes a model of them."""
+    """A growing model: it adds nodes, and returns the stop reason and the model."""
 
     def grow(self, callback: Callback | None) -> str: ...  # noqa: D102
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
 
 
 class GrowthOptions(RowOptions, SeedOption, ValidationOptions, RunOptions, total=False):
-    """The options that all builders of graphs have.
+    """The options of all functions that fit decision graphs.
 
     Parameters
     ----------
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+        Weights >= 0 of the rows. A row with weight k counts like k copies of the row.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each node; returning True stops.
+        Called as ``callback(step, record)`` after each node. Return True to stop.
     """
 
 
 class GraphOptions(CostOptions, GrowthOptions, total=False):
-    """The options of builders of graphs whose nodes compare columns that may have costs.
+    """The options of functions that fit decision graphs with feature costs.
 
     Parameters
     ----------
     feature_costs, cost_groups, comparison_cost : optional
-        What columns cost, each paid once by a row, see `fit_gradient_boosting`: a stump is then
-        chosen by how much it lowers the criterion, by `comparison_cost` plus what the rows that
-        arrive have still to pay. Of two labels, with `weak.stump`.
+        Costs of features, each paid once per row, see `fit_gradient_boosting`. A stump is chosen by
+        the reduction of the criterion divided by `comparison_cost` plus the mean cost still to pay.
+        For two classes and `weak.stump`.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+        Weights >= 0 of the rows. A row with weight k counts like k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for rows held out, and for weak learners and answers that are drawn.
+        Seed for the validation set, random weak learners and sampled observations.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each node with the number of nodes so far and
-        a `pboost.growth.step.StepRecord`; returning True stops.
+        Called as ``callback(step, record)`` after each node with the number of nodes so far and a
+        `pboost.growth.step.StepRecord`. Return True to stop.
     """
 
 
 class Learning(NamedTuple):
-    """What nodes are.
+    """How nodes are trained.
 
     Attributes
     ----------
     weak : Weak
-        The weak learner.
+        Weak learner.
     observation : Observation
-        How sure its answers are.
+        Observation model.
     rule : VoteRule
-        How masses become votes.
+        Computes votes from class weights.
     """
 
     weak: Weak
@@ -84,32 +80,32 @@ class Learning(NamedTuple):
 
 
 class GraphFit:
-    """One fit of a graph: the options that its builders share, and the data they mean.
+    """The data and shared options of one fit of a decision graph.
 
     Parameters
     ----------
     X, y :
-        As passed to a builder.
+        As passed to the public function.
     options : mapping
-        Its `GraphOptions`, checked.
+        Checked `GraphOptions`.
     learning : Learning
-        What nodes are.
+        How nodes are trained.
     growth : type
-        Growth of one table; of a `Chain` there is one next classifier at any time.
+        Class that grows the graph on one table. A `Chain` has a single open exit at any time.
     votes_stay : bool
-        Whether votes stay what they were when a node was opened. If not, stages are judged when
-        growth has ended, see `best`.
+        Whether the votes of a node stay the same after it was added. If not, the stages are
+        evaluated on the validation set at the end, see `best`.
     two : str
-        Because of which options there can be two labels only; empty where there can be more.
+        The options, in words, that limit the fit to two classes; empty if none does.
 
     Attributes
     ----------
     data : TrainingData
-        What to train with: the rows that are held out have weight 0.
+        Training data; validation rows have weight 0.
     learner : Weak
-        The weak learner as it is trained with these answers, on these rows.
+        Weak learner, bound to the observation model and the rows.
     growth : type
-        The growth of these rows.
+        Class that grows the graph on these rows.
     """
 
     def __init__(
@@ -133,8 +129,8 @@ class GraphFit:
         if isinstance(X, RowSource):
             if feature_costs["feature_costs"] is not None:
                 raise NotImplementedError(
-                    "feature_costs: expected None of rows in partitions; fits with costs need all rows "
-                    "in one place: pass rows.gather()"
+                    "feature_costs: expected None with rows in partitions, got costs; pass "
+                    "rows.gather() to have all rows in one place"
                 )
             self.learner = X.graph(self.learner, observation, growth)
             self.growth = X.growth(growth)
@@ -144,7 +140,7 @@ class GraphFit:
             options["validation"],
             options["n_iter_no_change"],
         )
-        # Entropy of the system is drawn only for those that draw, too.
+        # Without a seed, system entropy is drawn only if something needs random numbers.
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
         hold = held_share(validation, self._rng)
@@ -155,8 +151,8 @@ class GraphFit:
         )
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
-                "validation: BinnedColumns hold no values to predict from; "
-                "pass X, SortedColumns, keep_values=True to what bins X, or validation data"
+                "validation: BinnedColumns hold no values to predict from; pass X, SortedColumns "
+                "or a validation set, or bin X with keep_values=True"
             )
         self._rows = rows = None
         if validation is not None or n_iter_no_change is not None:
@@ -180,7 +176,7 @@ class GraphFit:
                 self._callback = self._watch
 
     def label_trees(self, workers: Workers, rounds: int, limits: TreeLimits) -> LabelTrees | None:
-        """Return the growth of trees of more than two labels, None of two."""
+        """Return the growth of trees for more than two classes, or None for two."""
         if not self.data.problem.is_multiclass:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
@@ -192,7 +188,7 @@ class GraphFit:
         )
 
     def settings(self, builder: str, **builder_options: object) -> dict[str, Any]:
-        """Return the model's record of how it was made; a builder's own options come first."""
+        """Return the settings of the model, starting with the options of the public function."""
         return {
             **graph_settings(builder, builder_options, self.weak, self.observation, self.rule),
             **({} if self.feature_costs["feature_costs"] is None else self.feature_costs),
@@ -202,36 +198,36 @@ class GraphFit:
     def progress_callback(
         self, total: int | None, unit: str
     ) -> AbstractContextManager[Callable[..., Any] | None]:
-        """Return the callback to grow with, once it is entered; see `with_bar`."""
+        """Return a context manager for the callback, with a progress bar; see `with_bar`."""
         return with_bar(self._callback, self._progress, total, unit)
 
     @contextmanager
     def workers(self) -> Iterator[Workers]:
-        """Return as many threads as the data are worth; with them what answers for rows ends."""
+        """Yield the worker threads; close the validation rows at the end."""
         held = nullcontext() if self._rows is None else closing(self._watched)
         with held, self.learner.workers(self.data, self._n_threads) as workers:
             yield workers
 
     def observer(self, workers: Workers) -> Observer:
-        """Return what asks weak classifiers."""
+        """Return the observer that evaluates weak classifiers."""
         observer = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
         if self.feature_costs["feature_costs"] is not None and not isinstance(
             observer.search, CostSearch
         ):
             raise NotImplementedError(
-                "feature_costs: expected None but with answers that are exact or have a table, such as "
-                f"observation.adatree2(), got {self.observation!r}"
+                "feature_costs: expected None unless the observation model is exact or has a "
+                f"table, such as observation.adatree2(), got {self.observation!r}"
             )
         return observer
 
     def grown(
         self, growth: Grows, settings: Mapping[str, object], on_step: Callback | None
     ) -> DecisionGraph:
-        """Return the model that grows, see `best`."""
+        """Grow a model; return its best stage on the validation set."""
         return self.best(growth.model(settings, growth.grow(on_step)))
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
-        """Return the first of the models of least validation error that growth went through."""
+        """Return the first stage of the model with the lowest validation error."""
         if self._rows is None:
             return model
         return self._watch.best_of(model, self._votes_stay)
@@ -244,7 +240,7 @@ def graph_settings(
     observation: Observation,
     rule: VoteRule,
 ) -> dict[str, Any]:
-    """Return the record of the options that all builders of graphs have, its own first."""
+    """Return the settings that all decision graphs have, after the options in `builder_options`."""
     return {
         "builder": builder,
         **builder_options,

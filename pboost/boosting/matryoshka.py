@@ -1,4 +1,4 @@
-"""Matryoshki: trees of trees of … of weak classifiers."""
+"""Matryoshki: trees whose nodes are trees of weak classifiers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from pboost.weak.stump_search import Stump, stump_search
 
 MatryoshkaGrowth: TypeAlias = Literal["nested", "greedy"]
 GROWTHS: tuple[MatryoshkaGrowth, ...] = get_args(MatryoshkaGrowth)
-#: By `join`: the shape, and the learning rate.
+#: Default shape and learning rate for each value of `join`.
 DEFAULTS = {"sign": ((8, 8), 1.0), "all": ((8, 30), 0.3)}
-#: The shape of chains whose exits have votes for more than two labels.
+#: Default shape of chains for more than two classes.
 SHAPE_OF_MANY = (31, 30)
-#: Number of weak classifiers of greedy growth.
+#: Default number of weak classifiers of greedy growth.
 DEFAULT_NODES = 128
-#: Levels of a chain of trees, whose exits may have votes for more than two labels.
+#: Maximum number of levels with more than two classes.
 LEVELS_OF_MANY = 2
-#: Levels of a shape, which take three calls each.
+#: Maximum number of levels of a shape, since each takes three nested calls.
 MOST_LEVELS = 100
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -54,91 +54,88 @@ def fit_matryoshka(
     learning_rate: float | None = None,
     **options: Unpack[GraphOptions],
 ) -> DecisionGraph:
-    """Fit a matryoshka: a tree whose nodes are trees whose nodes are … weak classifiers.
+    """Fit a matryoshka: a tree whose nodes are trees of weak classifiers, nested to any depth.
 
-    A finished inner tree's open exits are collected in two, by the sign of the votes gathered
-    inside it, so that what follows is trained on all rows that leave on that side. The model is
-    one decision graph with merging edges, between AdaBoost and a tree in accuracy and in cost.
+    When an inner tree is complete, its open exits are merged into two, by the sign of the votes
+    inside the tree. The next classifiers are trained on all rows that reach a merged exit. The
+    model is a decision graph whose accuracy and prediction cost lie between AdaBoost and a tree.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels. For weak learners that are functions: rows of anything.
+        Features. Missing values go to the exit with the better split, or to the exit with more
+        training weight if the node had none in training. Categorical features are split by a set of
+        categories. If the weak learner is a function, any sequence of rows.
     y : array_like of shape (n,), optional
-        Labels, any two values. With ``join="all"`` and a shape of two levels at most there may be
-        more: exits have then a vote for each, see `fit_adaboost`.
+        Class labels with two distinct values. More are possible with ``join="all"`` and a shape of
+        at most two levels; each exit then has one vote per class, see `fit_adaboost`.
     shape : sequence of int, optional
-        For ``growth="nested"``: number of nodes of the trees of each level, innermost first, at
-        most 100; their product is the greatest number of weak classifiers. None: (8, 8), and
-        (8, 30) with ``join="all"``, or (31, 30) of more than two labels.
+        With ``growth="nested"``: the number of nodes of the trees of each level, innermost first,
+        for at most 100 levels. The product is the maximum number of weak classifiers. Default: (8,
+        8), or with ``join="all"`` (8, 30), or (31, 30) for more than two classes.
     growth : {"nested", "greedy"}
-        At every level the exit of largest bound is split next. "nested" builds the given shape.
-        "greedy" has none: after each weak classifier it collects the outermost sub-tree around it
-        whose bound would then fall faster, see Notes.
+        "nested" builds the given shape. "greedy" has no shape: after each weak classifier it merges
+        the exits of the outermost subtree whose bound then decreases faster, see Notes. Both always
+        split the exit with the largest bound next.
     max_nodes : int, optional
-        For ``growth="greedy"``: greatest number of weak classifiers. None: 128.
+        With ``growth="greedy"``: the maximum number of weak classifiers. Default: 128.
     collect : {"additive", "sign"}
-        "additive": votes gathered inside an inner tree stay, and the collected exits only merge
-        the weights. "sign": an inner tree becomes one weak classifier that answers the sign of
-        its votes; they are dropped, and its answer gets two votes.
+        How the exits of an inner tree are merged. "additive" keeps the votes inside the tree and
+        adds up the weights. "sign" turns the tree into a weak classifier whose output is the sign
+        of its votes, and replaces them by two new votes.
     join : {"sign", "all"}
-        "all": the outermost trees form a chain, all open exits of one leading to the next. Greedy
-        growth has no outermost trees, and does not take it.
+        With "all", the outermost trees form a chain, in which all open exits of a tree lead to the
+        next tree. It needs ``growth="nested"``.
     weak_learner : Weak
-        The weak learner, from `pboost.weak`.
+        Weak learner from `pboost.weak`.
     observation : Observation
-        How sure answers are, from `pboost.observation`.
+        Observation model from `pboost.observation`, the uncertainty of split outcomes.
     smoothing : float
-        Share of the mass at the node, 0 to 1, that is added to each class mass before the log
-        odds are taken. Of J > 2 labels it is a share of 1/J of the mass at the root of the tree;
-        chains go on when no training row is wrong, until the certificate is below 1e-9.
+        Fraction of the weight at the node, from 0 to 1, that is added to each class weight before
+        the log odds are computed. With J > 2 classes it is a fraction of the weight at the root of
+        the tree, divided by J, and chains grow until the certificate is below 1e-9.
     learning_rate : float, optional
-        Factor in (0, 1] of every vote. None: 0.3 for ``join="all"``, a chain of trees, else 1.
+        Factor in (0, 1] by which each vote is multiplied. Default: 0.3 with ``join="all"``, else 1.
     validation : tuple or float, optional
-        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
-        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
-        held out. The model returned is the first, of those that growth went through, with the
-        least error on these rows; ``record.validation`` holds all errors. With
-        ``collect="sign"`` the model is chosen among its stages when growth has ended.
+        Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
+        (0, 0.5] of the training rows, stratified by class. The first model with the lowest
+        validation error is returned; ``record.validation`` has all errors. With
+        ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each weak classifier with their number so far
-        and a `pboost.growth.step.StepRecord`; returning True stops. Votes and certificate are those
-        before trees of a given shape are collected, but those after greedy collecting.
+        Called as ``callback(step, record)`` after each weak classifier with their number so far and
+        a `pboost.growth.step.StepRecord`. Return True to stop. The record has the votes and the
+        certificate before nested trees are merged, but after a greedy merge.
     **options
-        Those of `GraphOptions`.
+        See `GraphOptions`.
 
     Returns
     -------
     DecisionGraph
-        Nodes in the order in which they were opened.
+        The nodes are in the order in which they were added.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described, or options do not go together; the message
-        names the argument.
+        If the data or an option is invalid, or options are incompatible; the message names the
+        argument.
     NotImplementedError
-        If `validation` is given with weak learners that are functions.
+        If `validation` is given and the weak learner is a function.
     RuntimeError
-        If a function of yours fails, a weak learner or an estimator; the message says which weak
-        classifier.
+        If a custom weak learner or an estimator fails; the message gives the weak classifier.
 
     Notes
     -----
-    Additive collecting leaves the certificate as it is, so that it is at most
-    ``F(T_L, … F(T_1, rho))`` with the tree bound F and rho the worst step seen, as long as at
-    every step the largest exit could be split. Where paths with different votes have joined, the
-    sign is that of their mean, weighted by reach mass.
+    An additive merge does not change the certificate. Therefore the certificate is at most
+    ``F(T_L, … F(T_1, rho))`` with the bound F of a tree and the factor rho of the worst weak
+    classifier, if the largest exit could be split at each step. If paths with different votes are
+    merged, the sign of their mean is used, weighted by reach.
 
-    Greedy growth keeps one tree of super-nodes, which are weak classifiers or collected sub-trees.
-    A sub-tree is a super-node and all below it. Let it hold T >= 2 weak classifiers (those inside
-    super-nodes count) and have at least 3 open exits, C(T) be its certificate as a share of the
-    weight that enters it, and C(T - 1) that before the last weak classifier. It is collected if
-    ``C(T) - C(T - 1) > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole is looked
-    at first, then the sub-trees around the last weak classifier from the outermost on; at most one
-    is collected at a time.
+    Greedy growth maintains one tree of super-nodes, which are weak classifiers or merged subtrees.
+    A subtree is a super-node and everything below it. Let T >= 2 be its number of weak classifiers,
+    C(T) its certificate relative to the weight that enters it, and C(T - 1) the certificate before
+    the last weak classifier. If it has at least 3 open exits, they are merged if ``C(T) - C(T - 1)
+    > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole tree is checked first, then
+    the subtrees around the last weak classifier from the outermost inward. At most one is merged.
 
     References
     ----------
@@ -183,7 +180,7 @@ def fit_matryoshka(
     )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.progress_callback(total, "nodes") as on_step:
-        # Of a shape that more labels cannot have, such labels were refused above.
+        # More than two classes were rejected above if the shape does not allow them.
         size_of_tree, rounds = (1, 1, *sizes)[-LEVELS_OF_MANY:]
         limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
         trees = fit.label_trees(workers, rounds, limits)
@@ -197,27 +194,31 @@ def fit_matryoshka(
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
-    """Return because of which options there can be two labels only."""
+    """Return the options, in words, that limit the fit to two classes."""
     if join != "all":
-        return f'with join={join!r} (join="all" takes more)'
+        return f'with join={join!r} (join="all" allows more)'
     if len(sizes) > LEVELS_OF_MANY:
-        return f"with a shape of {len(sizes)} levels (a shape of two takes more)"
+        return f"with a shape of {len(sizes)} levels (a shape of two levels allows more)"
     return "" if collect == "additive" else f"with collect={collect!r}"
 
 
 def check_sizes(
     growth: str, shape: object, max_nodes: object, join: str
 ) -> tuple[tuple[int, ...], int | None]:
-    """Return the shape of nested and the number of nodes of greedy growth."""
+    """Return the shape of nested growth, and the number of nodes of greedy growth."""
     if growth == "nested":
         if max_nodes is not None:
-            raise ValueError('max_nodes: belongs to growth="greedy"; growth="nested" has a shape')
+            raise ValueError(
+                'max_nodes: expected None with growth="nested"; use shape, or growth="greedy"'
+            )
         return _check_shape(DEFAULTS[join][0] if shape is None else shape), None
     if shape is not None:
-        raise ValueError('shape: belongs to growth="nested"; growth="greedy" has max_nodes')
+        raise ValueError(
+            'shape: expected None with growth="greedy"; use max_nodes, or growth="nested"'
+        )
     if join == "all":
         raise ValueError(
-            'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
+            'join: expected "sign" with growth="greedy", got "all"; use growth="nested"'
         )
     return (), check_integer(
         "max_nodes", DEFAULT_NODES if max_nodes is None else max_nodes, min_value=1
@@ -228,7 +229,7 @@ def _check_shape(shape: Any) -> tuple[int, ...]:
     is_array = isinstance(shape, np.ndarray) and shape.ndim > 0
     if not (is_array or isinstance(shape, list | tuple)):
         raise TypeError(
-            f"shape: expected a tuple of one size per level such as (4, 4), got {shown(shape)}"
+            f"shape: expected a tuple with one size per level such as (4, 4), got {shown(shape)}"
         )
     if not 0 < len(shape) <= MOST_LEVELS:
         raise ValueError(

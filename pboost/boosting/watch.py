@@ -1,4 +1,4 @@
-"""Early stopping of graphs: the error of the predictions on rows that growth does not see."""
+"""Early stopping of decision graphs on a validation set."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from pboost.models.graph import DecisionGraph
 
 
 class EarlyStopping:
-    """A callback that keeps the validation error after each node, and ends growth in time.
+    """A callback that records the validation error after each node and stops growth.
 
-    Rows hear of nodes when growth could end, of all since the last time at once.
+    Errors are computed only when growth could stop, for all new nodes at once.
 
     Parameters
     ----------
     rows : EarlyStoppingRows
-        Rows that growth does not see.
+        Validation rows.
     n_iter_no_change : int
-        Nodes without improvement after which growth ends.
+        Number of nodes without improvement after which growth stops.
     callback : callable or None
-        Called, too.
+        Callback of the user, which is called as well.
 
     Attributes
     ----------
     errors : list of float
-        Weighted share of rows that are predicted wrongly, with 0, 1, 2, … nodes.
+        Weighted error rate on the validation rows with 0, 1, 2, ... nodes.
     gave_up : bool
-        Whether growth was ended here.
+        Whether growth was stopped by this callback.
     is_lost : bool
-        Whether a row has come to a node of which it is not yet known where missing values go.
+        Whether a missing value reached a node whose exit for missing values is not yet decided.
     """
 
     def __init__(
         self, rows: EarlyStoppingRows, n_iter_no_change: int, callback: Callback | None
     ) -> None:
         self._rows, self.n_iter_no_change, self._callback = rows, n_iter_no_change, callback
-        self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
+        self._least: tuple[int, int] | None = None  # lowest weight of errors, number of nodes
         self._waiting: dict[int, StepRecord] = {}
         self.errors = [rows.wrong / rows.total]
         self.gave_up = self.is_lost = False
 
     def __call__(self, step: int, record: StepRecord) -> bool:
-        """Take note of a node; returns whether to stop."""
+        """Record a node; return whether to stop."""
         stopped = self._callback is not None and bool(self._callback(step, record))
         if self.is_lost:
             return stopped
@@ -60,7 +60,7 @@ class EarlyStopping:
         return stopped or self.gave_up
 
     def _look(self) -> None:
-        """Have the rows take the nodes that they have not heard of."""
+        """Compute the errors after the nodes that are not yet evaluated."""
         waiting, self._waiting = self._waiting, {}
         wrong_weights = self._rows.taken([*waiting.values()]) if waiting else ()
         for step, wrong in zip(waiting, wrong_weights, strict=False):
@@ -74,14 +74,14 @@ class EarlyStopping:
 
     @property
     def best(self) -> int:
-        """Number of nodes with which the least error was first reached."""
+        """Smallest number of nodes with the lowest error."""
         assert self._least is not None
         return self._least[1]
 
     def judge(self, model: DecisionGraph) -> None:
-        """Take note of the stages of a whole model, up to the one at which growth would have ended.
+        """Record the errors of the stages of a model, up to the one at which growth would stop.
 
-        Between stages the error is that of the stage before.
+        Between stages the error does not change.
         """
         del self.errors[1:]
         self._least = None
@@ -95,9 +95,9 @@ class EarlyStopping:
             self.gave_up = size - self.best >= self.n_iter_no_change
 
     def best_of(self, model: DecisionGraph, votes_stay: bool) -> DecisionGraph:
-        """Return the first of the models of least error that growth to this one went through.
+        """Return the first stage of a model with the lowest error.
 
-        `votes_stay`: whether votes stay what they were when a node was opened.
+        `votes_stay` is whether the votes of a node stay the same after it was added.
         """
         self._look()
         if not votes_stay or self.is_lost:

@@ -1,1 +1,1 @@
-"""The loops that grow graphs and trees."""
+"""Training loops that grow decision graphs and trees."""

@@ -1,8 +1,8 @@
-"""Generic greedy boosting (G²): real-valued weak hypotheses on the examples that reach them.
+"""Generic greedy boosting (G²) of real-valued weak hypotheses.
 
-Section 3 of the source: a step looks at the examples that reach a weak hypothesis h, at nothing
-else of the decision graph. So the steps here take rows and answers as arrays, and serve chains
-(AdaBoostR), trees (top-down induction) and whatever lies between.
+A step uses only the rows that reach the weak hypothesis (section 3 of [1]_ in `GenericGreedy`), not
+the structure of the decision graph. Therefore these steps take rows and outputs as arrays, and
+serve chains (AdaBoostR), trees (top-down induction) and anything in between.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
 
 @dataclass(frozen=True, slots=True)
 class GreedyStep:
-    """Leverage of one weak hypothesis, and what it does to the weights of the rows it is asked.
+    """The leverage of a weak hypothesis, and its effect on the weights of the rows that reach it.
 
     Attributes
     ----------
     mu : float
-        Normalised margin of h, in [-1, 1]: the weighted mean of ``y h / max_abs``.
+        Normalized margin of h, the weighted mean of ``y h / max_abs``, in [-1, 1].
     max_abs : float
-        Largest absolute value of h on these rows, or a bound on it.
+        Largest absolute value of h on these rows, or an upper bound on it.
     alpha : float
-        Leverage: h votes ``alpha * h``. ``alpha * max_abs`` is ``0.5 ln((1 + mu) / (1 - mu))``,
-        clipped as all votes are; a perfect hypothesis would have an infinite one.
+        Leverage: h has the vote ``alpha * h``. ``alpha * max_abs`` is ``0.5 ln((1 + mu) / (1 -
+        mu))``, clipped because it would be infinite for a perfect hypothesis.
     shrink : float
-        Factor of the bound for these rows: ``sqrt(1 - mu**2)`` without smoothing and shrinkage.
+        Factor of the bound for these rows, ``sqrt(1 - mu**2)`` if there is no smoothing and the
+        learning rate is 1.
     """
 
     mu: float
@@ -46,19 +47,19 @@ class GreedyStep:
 
     @property
     def perfect(self) -> bool:
-        """Whether every answer is ``max_abs`` in size, and all are right or all are wrong."""
+        """Whether every output is ``max_abs`` in size, and all are correct or all are wrong."""
         return abs(self.mu) == 1.0
 
     @property
     def vote(self) -> float:
-        """Vote of an answer ``max_abs``: ``alpha * max_abs``."""
+        """Vote for an output of ``max_abs``: ``alpha * max_abs``."""
         return self.alpha * self.max_abs
 
     def factors(self, u: ArrayLike) -> FloatArray:
-        """Return what weights are multiplied by, given ``u = y h / max_abs``.
+        """Return the factors of the weights, given ``u = y h / max_abs``.
 
-        With ``t = tanh(alpha * max_abs)`` it is ``(1 - t u) / (1 - t mu)``, and t is mu without
-        smoothing and shrinkage. The mean factor is 1.
+        With ``t = tanh(alpha * max_abs)`` a factor is ``(1 - t u) / (1 - t mu)``. Without smoothing
+        and with a learning rate of 1, t is mu. The mean factor is 1.
         """
         u = np.asarray(u, dtype=np.float64)
         up, down = math.exp(self.vote), math.exp(-self.vote)
@@ -67,22 +68,22 @@ class GreedyStep:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """One round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
+    """A round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
     round : int
         Index of the round.
     feature : int or None
-        Column that the hypothesis reads, -1 for a constant; None for the user's hypotheses.
+        Feature of the hypothesis; -1 for a constant, None for a custom hypothesis.
     mu : float
-        Its normalised margin.
+        Normalized margin.
     alpha : float
-        Its leverage.
+        Leverage.
     bound : float
         Bound on the loss after the round, the product of all ``sqrt(1 - mu**2)``.
     certificate : float
-        The loss itself, ``exp(-y H)`` in the weighted mean.
+        Weighted mean of the loss ``exp(-y H)`` after the round.
     """
 
     round: int
@@ -94,49 +95,49 @@ class RoundRecord:
 
 
 def leverage(mu: float, max_abs: float, rule: VoteRule) -> GreedyStep:
-    """Return the step for a hypothesis of margin `mu`; Fig. 3 of the source."""
+    """Return the step for a hypothesis with margin `mu`; Fig. 3 of [1]_ in `GenericGreedy`."""
     mu = min(max(mu, -1.0), 1.0)
     right, wrong = (1 + mu) / 2, (1 - mu) / 2
     vote = rule.learning_rate * half_log_odds(right, wrong, rule.smoothing)
-    # The chord of exp(-vote u) over [-1, 1], at the mean u: not below the mean of the exponential.
+    # The chord of exp(-vote u) over [-1, 1] at the mean u; it is >= the mean of the exponential.
     shrink = wrong * math.exp(vote) + right * math.exp(-vote)
     alpha = vote / max_abs
     if not math.isfinite(alpha):
         raise ValueError(
-            f"h: expected answers that a finite factor turns into votes, got {max_abs} as the "
-            "largest in size; multiply them by a power of two"
+            f"h: expected outputs large enough for a finite leverage, got {max_abs} as the largest "
+            "absolute value; multiply h by a power of two"
         )
     return GreedyStep(mu, max_abs, alpha, shrink)
 
 
 class GenericGreedy:
-    """The state of G² on a training set: weights, decision values, and the bound on the loss.
+    """The state of G² on a training set: weights, decision values and the bound on the loss.
 
-    A step takes the answers of one weak hypothesis on the rows that reach it. What reaches what
-    is up to the caller: all rows in a chain, those of one node in a tree.
+    Each step takes the outputs of a weak hypothesis on the rows that reach it: all rows in a chain,
+    the rows of a node in a tree.
 
     Parameters
     ----------
     y : array_like of shape (n,), optional
-        Labels, any two values; the second in sorted order is the class +1.
+        Class labels with two distinct values; the second in sorted order is the class +1.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for both with
-        its weight times their probabilities; one dimension: that of the second.
+        Class probabilities of each row, in place of `y`. A row counts for each class with its
+        weight times the probability. With one dimension: probabilities of the second class.
     classes : array_like of shape (2,), optional
-        With `y_proba`: the labels of its columns; default 0 and 1, or the names of its columns.
+        With `y_proba`: the class labels of its columns. Default: 0 and 1, or the column names.
     smoothing : float
-        Share, 0 to 1, added to the weights of right and wrong answers before the log odds are
-        taken. 0 is the source's formula.
+        Fraction from 0 to 1 that is added to the weights of correct and wrong outputs before the
+        log odds are computed. 0 gives the published formula.
     learning_rate : float
-        Factor in (0, 1] of every vote.
+        Factor in (0, 1] by which each vote is multiplied.
 
     Attributes
     ----------
     weight : ndarray of float64, shape (n,), or (n, 2) with `y_proba`
-        Current weights, with `y_proba` for each of the two labels. A step leaves their sum over the
-        rows that it was asked about as it was.
+        Current weights, with `y_proba` one per class. A step does not change the sum of the weights
+        of its rows.
     score : ndarray of float64, shape (n,)
         Decision values H of the rows so far.
 
@@ -147,7 +148,7 @@ class GenericGreedy:
 
     Examples
     --------
-    A tree of one split, whose nodes are constants. By Theorem 2 the leaves vote half the log odds
+    A tree with one split and constant hypotheses. By Theorem 2, the leaves vote half the log odds
     of their rows, whatever the constants are:
 
     >>> import numpy as np
@@ -156,10 +157,10 @@ class GenericGreedy:
     >>> _ = state.step(1.0)
     >>> _ = state.step(-5.0, rows=[0, 1, 2, 3])
     >>> _ = state.step(0.1, rows=[4, 5, 6])
-    >>> bool(np.allclose(state.score[:4], np.log(1 / 3) / 2))
-    True
-    >>> bool(np.allclose(state.score[4:], np.log(2 / 1) / 2))
-    True
+    >>> state.score.round(3).tolist()
+    [-0.549, -0.549, -0.549, -0.549, 0.347, 0.347, 0.347]
+    >>> round(float(np.log(1 / 3) / 2), 3), round(float(np.log(2 / 1) / 2), 3)
+    (-0.549, 0.347)
     """
 
     def __init__(
@@ -195,9 +196,9 @@ class GenericGreedy:
     def margin(
         self, h: ArrayLike, rows: ArrayLike | None = None, max_abs: float | None = None
     ) -> GreedyStep:
-        """Return the step that a hypothesis would make, without making it.
+        """Return the step of a hypothesis without making it.
 
-        Parameters are those of `step`.
+        The parameters are the same as for `step`.
         """
         return self._look(h, rows, max_abs)[0]
 
@@ -209,16 +210,17 @@ class GenericGreedy:
         Parameters
         ----------
         h : float or array_like of shape (m,)
-            Its answers on these rows, finite and not all 0; a number is a constant hypothesis.
+            Outputs on these rows, finite and not all 0. A number is a constant hypothesis.
         rows : array_like, optional
-            Which rows reach it, as a boolean mask or as indices; None: all.
+            Rows that reach the hypothesis, as a boolean mask or indices. None: all rows.
         max_abs : float, optional
-            A bound on its absolute value, also on rows that are not here. None: the largest.
+            Upper bound on the absolute value of h, including other rows. None: the largest on these
+            rows.
 
         Returns
         -------
         GreedyStep
-            Its margin and leverage.
+            Margin and leverage.
         """
         step, at, u, answers = self._look(h, rows, max_abs)
         self.weight[at] *= step.factors(u)
@@ -230,50 +232,52 @@ class GenericGreedy:
     def bound(self) -> float:
         """Right-hand side of Theorem 1 without its factor in theta.
 
-        The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))``, t in p. It is not below
-        `certificate`, and equal to it where all answers are ± max_abs.
+        The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))`` with t in p. It is at least
+        `certificate`, with equality if all outputs are ± max_abs.
         """
         return _sum(self.weight * self._of_rows(self._shrink))
 
     @property
     def certificate(self) -> float:
-        """Weighted mean of ``exp(-y H)``: the exponential loss, a bound on the training error."""
+        """Weighted mean of ``exp(-y H)``, an upper bound on the training error."""
         return _sum(self._start * np.exp(-self.sign * self._of_rows(self.score)))
 
     def _of_rows(self, values: FloatArray) -> FloatArray:
-        """Return values of rows so that they stand beside the weights of their labels."""
+        """Return values of rows in a shape that broadcasts with the weights."""
         return values if self.sign.ndim == 1 else values[:, None]
 
     def _look(
         self, h: ArrayLike, rows: ArrayLike | None, max_abs: float | None
     ) -> tuple[GreedyStep, Any, FloatArray, FloatArray]:
-        """Return the step, the rows as an index, and on them ``y h / max_abs`` and h."""
+        """Return the step, the rows as an index, and for these rows ``y h / max_abs`` and h."""
         at = slice(None) if rows is None else np.asarray(rows)
         weight, sign = self.weight[at], self.sign[at]
         mass = _sum(weight)
         if not mass > 0:
-            raise ValueError("rows: expected rows of positive weight")
+            raise ValueError("rows: expected rows with a positive weight, got none")
         answers = check_answers(h, len(weight), "h")
         is_there = weight > 0 if weight.ndim == 1 else (weight > 0).any(axis=1)
         largest = float(np.abs(answers).max(initial=0.0, where=is_there))
         max_abs = largest if max_abs is None else check_bound(max_abs, largest, "h")
         if max_abs == 0:
-            raise ValueError("h: expected an answer that is not 0 on these rows")
+            raise ValueError("h: expected an output other than 0 on these rows, got only 0")
         u = sign * self._of_rows(answers / max_abs)
         mu = _sum(weight * u) / mass
         if (u == np.sign(mu)).all(where=weight > 0):
-            mu = math.copysign(1.0, mu)  # not but for rounding
+            mu = math.copysign(1.0, mu)  # exact, without rounding errors
         return leverage(mu, max_abs, self._rule), at, u, answers
 
 
 def _sum(values: FloatArray) -> float:
-    """Return the sum of numbers of rows, those of the labels of a row first."""
+    """Return the sum of the values of all rows; the values of a row are added first."""
     return float((values if values.ndim == 1 else values.sum(axis=1)).sum())
 
 
 def check_bound(max_abs: object, largest: float, what: str) -> float:
-    """Return a bound given for a hypothesis whose largest answer is `largest`."""
+    """Return the user's bound on a hypothesis, checked against the largest output."""
     bound = check_number("max_abs", max_abs, min_value=0.0, open_min=True)
     if largest > bound:
-        raise ValueError(f"{what}: expected answers of at most {bound}, as promised, got {largest}")
+        raise ValueError(
+            f"{what}: expected outputs of at most max_abs={bound} in absolute value, got {largest}"
+        )
     return bound

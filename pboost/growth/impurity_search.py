@@ -1,8 +1,8 @@
-"""Impurities that are functions of the user's: their checks, and trees that grow by them.
+"""Trees that grow by a custom impurity function, and the checks of that function.
 
-The compiled grower (grow.pyx) splits exits where it is told to. The function is evaluated on
-all cuts of an exit at once, and the choice is the grower's: of cuts equal but for rounding that of
-the lowest feature, then of the lowest threshold.
+The compiled grower (grow.pyx) makes the splits. The function is evaluated for all splits of an exit
+at once. Ties up to rounding are broken as in the compiled grower: the lowest feature, then the
+lowest threshold.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from pboost.models.stored import TrainingRecord
 from pboost.values import Array, FloatArray, first_false
 from pboost.weak.stump_search import Stump
 
-#: f(z) of shares z, elementwise.
+#: An impurity f(z) of shares z, elementwise.
 Impurity: TypeAlias = Callable[[FloatArray], Any]
-#: Intervals of the grid on which a function is checked; shares are dyadic, so 1 - z is exact.
+#: Number of intervals of the grid for checks; its points are dyadic, so that 1 - z is exact.
 GRID = 1024
-#: Departures from the conditions up to this are rounding.
+#: Tolerance of the checks.
 ROUNDING = 1e-9
-#: Cuts evaluated at a time, over several features.
+#: Number of splits evaluated at a time, over several features.
 CUTS_AT_A_TIME = 1 << 15
-#: The most that smoothing adds to a level, beside the mass of all levels.
+#: Maximum weight that smoothing adds to a category, relative to the weight of all categories.
 MOST_PULL = 1e6
 
 
 def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
-    """Return f(z); TypeError or ValueError if that is not one finite number for each share."""
+    """Return f(z); raise an error unless it is one finite number per share."""
     try:
-        with np.errstate(divide="ignore", invalid="ignore"):  # what it gives is checked
+        with np.errstate(divide="ignore", invalid="ignore"):  # the result is checked below
             values = np.asarray(impurity(z), dtype=np.float64)
-    except Exception as error:  # a user's function can raise anything
+    except Exception as error:  # a custom function can raise anything
         raise TypeError(
-            f"impurity: expected a function that takes an array of shares, but it raised {error!r}"
+            f"impurity: expected a function of an array of shares, but it raised {error!r}"
         ) from error
     if values.shape != z.shape:
         raise TypeError(
-            f"impurity: expected a function that returns an array like its argument, of shape "
-            f"{z.shape}, got shape {values.shape}"
+            f"impurity: expected a function that keeps the shape of its argument, {z.shape}, got "
+            f"shape {values.shape}"
         )
     if (at := first_false(np.isfinite(values))) >= 0:
         raise ValueError(f"impurity: expected finite values, got f({z[at]:.6g}) = {values[at]}")
@@ -69,7 +69,7 @@ def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
 def check_permissible(impurity: Any) -> Impurity:
     """Return a function that is concave and symmetric with f(0) = f(1) = 0 and f(1/2) = 1.
 
-    Checked at the multiples of 1/1024. The error says which condition fails, and where.
+    It is checked at the multiples of 1/1024. The error message gives the condition that fails.
     """
     z = np.linspace(0, 1, GRID + 1)
     f = values_of(impurity, z)
@@ -90,7 +90,7 @@ def check_permissible(impurity: Any) -> Impurity:
         at = int(np.argmax(below)) + 1
         raise ValueError(
             f"impurity: expected a concave function, got f({z[at]:.6g}) = {f[at]:.6g} below the "
-            f"mean {f[at] + below[at - 1]:.6g} of its neighbours: not concave"
+            f"mean {f[at] + below[at - 1]:.6g} of its neighbors: not concave"
         )
     checked: Impurity = impurity
     return checked
@@ -98,28 +98,28 @@ def check_permissible(impurity: Any) -> Impurity:
 
 @dataclass(frozen=True, slots=True)
 class ImpurityStump(Stump):
-    """Stumps whose criterion is a function of the user's."""
+    """Stumps with a custom impurity as criterion."""
 
     impurity: Impurity = field(kw_only=True)
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, which the function is not."""
+        """Return the options that can be stored, without the function."""
         settings = Stump.settings(self)
         del settings["criterion"], settings["impurity"]
         return settings
 
 
 def by_impurity(weak: Stump, impurity: object) -> ImpurityStump:
-    """Return stumps that are chosen by an impurity, checked."""
+    """Return stumps with a custom impurity, which is checked."""
     options = {each.name: getattr(weak, each.name) for each in fields(weak)}
     return ImpurityStump(**options, impurity=check_permissible(impurity))
 
 
 @dataclass(slots=True, eq=False)
 class Exit:
-    """An open exit: its number, class masses in fixed point, their unit, and votes gathered.
+    """An open exit: its number, class weights in fixed point, their unit, and its sum of votes.
 
-    The unit is a share of the root's mass.
+    The unit is relative to the weight at the root.
     """
 
     serial: int
@@ -130,22 +130,22 @@ class Exit:
 
     @property
     def bound(self) -> float:
-        """Part of the certificate that the exit carries."""
+        """Part of the certificate at the exit."""
         return self.boosted(self.mass, self.votes)
 
     @property
     def error(self) -> float:
-        """Reach mass of the class that is not predicted."""
+        """Weight at the exit of the class that is not predicted."""
         return self.mass[int(self.votes <= 0)] * self.unit
 
     def boosted(self, mass: tuple[int, int], votes: float) -> float:
-        """Return the boosted weight of a mass of its rows that has gathered these votes."""
+        """Return the boosted weight of rows with the given class weights and sum of votes."""
         return (mass[0] * math.exp(votes) + mass[1] * math.exp(-votes)) * self.unit
 
 
 @dataclass(frozen=True, slots=True)
 class ImpuritySplit:
-    """The cut of an exit: its place as the grower counts, the rows beside it, and what it does."""
+    """The best split of an exit, as the compiled grower needs it, and its effect."""
 
     feature: int
     place: int
@@ -158,22 +158,22 @@ class ImpuritySplit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """The cuts of an exit by one column, in the order in which they are preferred.
+    """The splits of an exit by one feature, in the order in which ties are broken.
 
     Attributes
     ----------
     score : ndarray of float64, shape (m,)
-        What is minimised, infinity of cuts that are not legal.
+        Impurity after the split, to be minimized; infinity if the split is not allowed.
     negative, positive : ndarray of int64, shape (m,)
-        Class masses below.
+        Class weights below the split.
     place : ndarray of integers, shape (m,)
-        As the grower counts.
+        Position of the split in the compiled grower.
     beside : ndarray of int32, shape (m, 2)
-        The rows beside the cut, the second -1 where that are the missing ones.
+        Rows next to the split; the second is -1 if only missing values are above it.
     side : ndarray of int8, shape (m,)
-        That of missing rows, -1 where there are none.
+        Side of missing values, -1 if there are none.
     above : ndarray of bool, shape (m, n_bins), or None
-        Of a category, the levels above; None of others.
+        The categories above, for a categorical feature; else None.
     """
 
     score: FloatArray
@@ -186,7 +186,7 @@ class Cuts:
 
 
 class ImpurityTree(BestFirst):
-    """A tree of exact answers that grows by a permissible function."""
+    """A tree with exact observations that grows by a custom impurity."""
 
     def __init__(
         self, data: TrainingData, weak: ImpurityStump, rule: VoteRule, limits: TreeLimits
@@ -195,11 +195,11 @@ class ImpurityTree(BestFirst):
         self.arrays = BoostedArrays(data, weak, rule, limits)
         self.heap = []
         self.certificate, self.reach, self.nodes = [1.0], list[float](), list[int]()
-        #: Sum of the bounds of all open exits, and what rounding has left out of it.
+        #: Sum of the bounds of all open exits, and the rounding error of this sum.
         self.total = self.exit_at(0).bound, 0.0
 
     def grow(self, callback: Callback | None) -> str:
-        """Open exits until done; returns why growing stopped."""
+        """Split exits until growth ends; return the stop reason."""
         self.open(0)
         reason = super().grow(callback)
         return NO_EXIT if reason == ALL_OPENED and not self.heap else reason
@@ -214,17 +214,17 @@ class ImpurityTree(BestFirst):
         return replace(model, record=TrainingRecord(certificate, cost, stop_reason))
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the node made just now of an exit of this bound."""
+        """Return the record of the last node; `bound` is the bound of the exit it has split."""
         return replace(self.arrays.newest(), certificate=self.certificate[-1])
 
     def exit_at(self, serial: int) -> Exit:
-        """Return an exit as the grower keeps it."""
+        """Return an exit with the weights and votes stored in the compiled grower."""
         arrays, mass = self.arrays, self.arrays.mass[serial].tolist()
         unit = math.ldexp(1.0, -int(arrays.node["shift"][serial])) / arrays.mass_unit
         return Exit(serial, mass, unit, float(arrays.vote["gathered"][serial]))
 
     def open(self, serial: int) -> Exit:
-        """Put a new exit in order, if it can be split."""
+        """Add a new exit to the heap, if it can be split."""
         exit_, node = self.exit_at(serial), self.arrays.node[serial]
         min_rows, rows = 2 * self.weak.min_samples_leaf, self.arrays.n_rows_at(serial)
         if not node["pure"] and node["depth"] < self.limits.depth and rows >= min_rows:
@@ -232,7 +232,7 @@ class ImpurityTree(BestFirst):
         return exit_
 
     def split(self, exit_: Exit) -> None:
-        """Make a node of an exit for which a split was found, and open the node's exits."""
+        """Turn an exit with a split into a node, and open the two exits of the node."""
         arrays, best_split = self.arrays, exit_.split
         assert best_split is not None
         arrays.counter["at"] = exit_.serial
@@ -252,7 +252,7 @@ class ImpurityTree(BestFirst):
         self.nodes.append(exit_.serial)
 
     def find(self, exit_: Exit) -> ImpuritySplit | None:
-        """Return the best legal cut of an exit, None where there is none."""
+        """Return the best allowed split of an exit, or None if there is none."""
         d, m = self.data.columns.n_features, self.arrays.n_rows_at(exit_.serial)
         best = np.full(d, np.inf)
         step = max(CUTS_AT_A_TIME // m, 1)
@@ -286,9 +286,9 @@ class ImpurityTree(BestFirst):
         return ImpuritySplit(feature, place, cuts.beside[at], votes, after, side, subset)
 
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
-        """Return what is minimised for the cut after each row, class masses below, and the rows.
+        """Return the score of the split after each row, the class weights below, and the rows.
 
-        Each is an array with a line for each feature; cuts that are not legal score infinity.
+        Each array has one line per feature. Splits that are not allowed have an infinite score.
         """
         rows, legal = self.in_order(exit_, features)
         negative, positive = (sums[:, :-1] for sums in self.sums(rows))
@@ -296,7 +296,7 @@ class ImpurityTree(BestFirst):
         return self.judged(exit_, legal, negative, positive, count), negative, positive, rows
 
     def sums(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the class masses of rows, each with those before it."""
+        """Return the cumulative class weights of the rows."""
         weight = self.arrays.fixed[rows]
         positive = np.cumsum(np.where(rows >= self.data.n_negative, weight, 0), axis=-1)
         return np.cumsum(weight, axis=-1) - positive, positive
@@ -309,7 +309,7 @@ class ImpurityTree(BestFirst):
         positive: NDArray[np.int64],
         count: NDArray[np.intp],
     ) -> FloatArray:
-        """Return what is minimised for cuts with these masses and numbers of rows below."""
+        """Return the scores of splits, given the class weights and the numbers of rows below."""
         total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
         left, min_mass = (
             positive + negative,
@@ -327,7 +327,7 @@ class ImpurityTree(BestFirst):
         return scores
 
     def cuts(self, exit_: Exit, feature: int) -> Cuts:
-        """Return the cuts of an exit by a column."""
+        """Return the splits of an exit by a feature."""
         arrays, exact = self.arrays, self.data.exact
         kind = 0 if arrays.special is None else int(arrays.special[feature])
         if kind & LEVELS:
@@ -344,8 +344,8 @@ class ImpurityTree(BestFirst):
         if n_known == len(rows) or not n_known:
             score = self.judged(exit_, legal, negative[:-1], positive[:-1], count)
             return Cuts(score, negative, positive, place, beside, side)
-        # First the missing rows are above all cuts, of which the last is between them and the
-        # others, then below.
+        # Missing values are first above all splits (the last split separates them from the others),
+        # then below.
         beside[n_known - 1, 1] = -1
         if not exact:
             place[n_known - 1] = arrays.n_bins[feature] - 1
@@ -359,7 +359,7 @@ class ImpurityTree(BestFirst):
         return Cuts(score, negative, positive, place[both], beside[both], side)
 
     def sets(self, exit_: Exit, feature: int) -> Cuts:
-        """Return the cuts of an exit by sets of levels: the beginnings of their order are below."""
+        """Return the splits by sets of categories; prefixes of the sorted categories are below."""
         arrays, m = self.arrays, self.arrays.n_rows_at(exit_.serial)
         rows, n_bins = self.rows_of(exit_, feature), int(arrays.n_bins[feature])
         codes, smoothing = arrays.codes[feature, rows], arrays.limits.categorical_smoothing
@@ -391,7 +391,7 @@ class ImpurityTree(BestFirst):
             departure[present] = weight * (share - node)
             left = ~goes_above @ departure
             moved = smoothed_away(left, departure.sum(), low[0], low[1], exit_.mass)
-            # That between levels and missing rows is one cut, and counts as it is.
+            # The split between all categories and missing values is not smoothed.
             moved[~above.any(axis=1)] = 0
         legal = np.ones(len(side), dtype=bool)
         score = self.judged(exit_, legal, low[0] - moved, low[1] + moved, low[2])
@@ -409,7 +409,7 @@ class ImpurityTree(BestFirst):
         return self.arrays.order[feature, span] & ROW_MASK
 
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return an exit's rows in the order of each feature, and whether neighbours differ."""
+        """Return the rows of an exit sorted by each feature, and whether neighbors differ."""
         arrays = self.arrays
         node = arrays.node[exit_.serial]
         start, stop = int(node["start"]), int(node["stop"])
@@ -429,9 +429,10 @@ def pull_of(
     totals: tuple[float, float],
     n_rows: int,
 ) -> float:
-    """Return the mass of the node's own share that is added to each level, see `_core/_levels.pxd`.
+    """Return the weight of the node's share that smooths each category, see `_core/_levels.pxd`.
 
-    `negative` and `positive` are the masses of the levels that have some, `totals` the node's.
+    `negative` and `positive` are the class weights of the categories that have any, and `totals`
+    the class weights of the node.
     """
     n, p = float(totals[0]), float(totals[1])
     chance = smoothing * max(len(positive) - 2, 0)
@@ -449,10 +450,11 @@ def pull_of(
 def smoothed_away(
     left: FloatArray, all_: float, low: Array, high: Array, totals: tuple[float, float]
 ) -> NDArray[np.int64]:
-    """Return how much of class +1 smoothing adds below cuts.
+    """Return the weight by which smoothing changes class +1 below each split.
 
-    By how much levels depart from the node's share, smoothed: `left` those below each cut, `all_`
-    those of all; `low` and `high` are the masses of class -1 and +1 below, `totals` the node's.
+    `left` and `all_` are the smoothed differences of categories from the share of the node, summed
+    below each split and over all categories. `low` and `high` are the weights of class -1 and +1
+    below, and `totals` the class weights of the node.
     """
     n, p = float(totals[0]), float(totals[1])
     below = np.asarray(low + high, dtype=np.float64)

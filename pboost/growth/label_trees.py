@@ -1,14 +1,13 @@
-"""AdaBoost.MH on graphs: trees, and chains of trees, whose exits vote for each of J labels.
+"""AdaBoost.MH on decision graphs: trees and chains of trees whose exits vote for each of J classes.
 
-A row has a weight for each label, which the vote of an exit for that label multiplies: it falls
-where the label is the row's own and the vote is positive, or is another and the vote is negative.
-The criterion adds up the labels, and so does the certificate [1]_.
+Each row has one weight per class. The vote of an exit for a class lowers this weight if the row has
+the class and the vote is positive, or if it has another class and the vote is negative. The
+criterion and the certificate are sums over the classes [1]_.
 
-With uncertain answers nodes see all rows. A row takes either exit with a probability, which depends
-on the side on which it lies and on its own label, and multiplies its weights for all labels. The
-probability of arriving at an exit is the product of those on the way from the root of the tree, and
-is computed anew when the exit is split.
-from collections.abc import Callable, Iterable, Sequence
+With uncertain observations, all rows reach all nodes. A row takes each exit with a probability that
+depends on its side of the split and on its class, and that multiplies its weights for all classes.
+The probability of reaching an exit is the product along the path from the root of the tree. It is
+computed again when the exit is split.
 
 .. [1] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
    predictions", Machine Learning 37 (1999), sections 7 and 8.
@@ -49,37 +48,37 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.label_search import LabelSearch, SearchNode, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
-#: Bytes of sums that are kept for exits to be split; of others they are made anew.
+#: Maximum bytes of sums that are kept for open exits; the others are computed again.
 MOST_KEPT = 1 << 28
-#: Certificate below which chains of trees end that go on without errors.
+#: Chains without training errors end when the certificate is below this.
 LEAST = 1e-9
 
 
 class ExactLabels:
-    """What `Growth` asks of answers: they are exact."""
+    """The fields of a model with exact observations."""
 
     def __init__(self, search: LabelSearch) -> None:
         self.search = search
 
     def model_columns(self, tables: object) -> dict[str, Any]:
-        """Return no fields of a model."""
+        """Return no fields."""
         return {}
 
 
 @dataclass(slots=True, eq=False)
 class LabelSplit:
-    """A stump found for an exit, and the votes of the exits it makes, (2, J)."""
+    """The best stump of an exit, and the votes (2, J) of the exits it makes."""
 
     cut: StumpCut
     votes: FloatArray
     after: float
     parts: list[LabelExit]
-    table: FloatArray | None = None  # of uncertain answers
+    table: FloatArray | None = None  # with uncertain observations
 
 
 @dataclass(slots=True, eq=False)
 class Pair:
-    """The two exits of a node, and the sums of the node until the sums of one of them are made."""
+    """The two exits of a node, and the sums of the node until one exit needs its own."""
 
     classes: IntArray
     sums: Sums
@@ -93,27 +92,28 @@ class LabelExit:
     Attributes
     ----------
     serial : int
-        Number, in the order of opening.
+        Number of the exit, in the order of opening.
     edges : tuple of (node, exit)
-        Where it is; of the entrance of a tree all the exits that join there.
+        Position in the graph; for the entrance of a tree, all exits that lead to it.
     depth : int
-        Number of nodes on the way from the root of the tree.
+        Number of nodes on the path from the root of the tree.
     rows : ndarray of int32
-        The rows that arrive.
+        Rows that reach the exit.
     totals, own_mass, start : ndarray of int64, shape (J,)
-        Their weights at the root of the tree, and those of the rows of each label; of these also
-        the starting weights, all in fixed point.
+        For each class, in fixed point: the weights of all rows at the root of the tree, the weights
+        of the rows with the class, and the initial weights of the rows with the class.
     for_it, against : ndarray of float64, shape (J,)
-        By what the weights of the rows of a label, and of the others, are multiplied since.
+        For each class, the factors of the weights since then, for rows with the class and for the
+        other rows.
     mass : float
-        Sum of their weights now, in fixed point.
+        Sum of the current weights, in fixed point.
     bound : float
-        Sum of the real weights now, as a share of all starting weight.
+        Sum of the current unrounded weights, relative to all initial weights.
     settled : ndarray of bool, shape (J,)
-        Labels that some exit above has been voted for where it held no other rows, or none with
-        the label.
+        Classes that have been voted for at an exit above whose rows all have the class, or all have
+        another class.
     reach, error : float
-        Share of the starting weight that arrives, and that of all but its largest class.
+        Fraction of the initial weight at the exit, and the same without its largest class.
     """
 
     serial: int
@@ -137,30 +137,30 @@ class LabelExit:
 
     @property
     def mixed(self) -> IntArray:
-        """The labels that some of the rows have, and some have not."""
+        """The classes that some but not all of the rows have."""
         return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property
     def masses(self) -> NDArray[np.int64]:
-        """What `LabelTrees` adds up of rows, (3, J)."""
+        """The sums of the rows, (3, J), as `LabelTrees` computes them."""
         return np.stack([self.totals, self.own_mass, self.start])
 
 
 class LabelTrees(Growth, BestFirst):
-    """A chain of trees: the open exits of each join at the root of the next.
+    """A chain of trees, in which the open exits of each tree lead to the root of the next.
 
     Parameters
     ----------
     data : TrainingData
         Rows and classes.
     search : LabelSearch
-        Finds stumps.
+        Search for stumps.
     rule : VoteRule
-        How masses become votes.
+        Computes votes from class weights.
     rounds : int
         Number of trees.
     limits : TreeLimits
-        When growth of a tree ends.
+        Limits of each tree.
     """
 
     def __init__(
@@ -186,15 +186,16 @@ class LabelTrees(Growth, BestFirst):
         self._enter((), self._add_up(self._rows))
 
     def _begin(self) -> None:
-        """Make the weights of all rows, and their sum, rounded once."""
+        """Create the weights of all rows, and their sum, rounded only once."""
         data, n, n_labels = self.data, self.data.n_rows, self.n_labels
         width = math.prod(kernels.lanes_of(n_labels))
         try:
             self._weight = aligned((n, width), np.float64)
         except MemoryError:
             raise MemoryError(
-                f"y: the weights of {n} rows for {n_labels} labels take {8 * n * width} bytes, "
-                "which there are not; fit_one_vs_rest has one label at a time"
+                f"y: the weights of {n} rows for {n_labels} classes need {8 * n * width} bytes, "
+                "more than the available memory; use fit_one_vs_rest, which fits one class at a "
+                "time"
             ) from None
         self._weight[:, :n_labels] = data.weight[:, None]
         self._weight[:, n_labels:] = 0.0
@@ -202,7 +203,7 @@ class LabelTrees(Growth, BestFirst):
         self._rows: Any = np.arange(n, dtype=np.int32)
 
     def grow(self, callback: Callback | None) -> str:
-        """Grow trees until there are enough; returns why it stopped."""
+        """Grow trees until growth ends; return the stop reason."""
         for k in range(self._rounds):
             if k:
                 if self._is_done():
@@ -219,21 +220,22 @@ class LabelTrees(Growth, BestFirst):
         return reason if self._rounds == 1 else "all rounds are done"
 
     def _is_done(self) -> bool:
-        """Return whether a further tree would be the last one again, or has no weights."""
+        """Return whether another tree would repeat the last one, or has no weights."""
         if self.certificate[-1] < LEAST:
             return True
-        # With smoothing, votes of pure exits differ by how much weight they have, and so do trees.
+        # With smoothing, the votes of pure exits depend on their weight, and so do the trees.
         pure = not any(len(exit_.mixed) for exit_ in self.open.values())
         return pure and self.rule.smoothing == 0
 
     def _put_on_scale(self) -> None:
-        """Choose the scale of weights in fixed point by what they add up to."""
+        """Choose the fixed-point scale of the weights for their current sum."""
         self._scale = fixed_scale(self.n_labels * self._whole * self.certificate[-1])
 
     def _add_up(self, rows: IntArray, *factor: FloatArray) -> NDArray[np.int64]:
-        """Return sums of rows (3, J): their weights, those of their labels, starting weights.
+        """Return sums over rows (3, J): all weights, weights of the own class, initial weights.
 
-        Before, weights are multiplied by the factors of a label and of the others, if given.
+        If factors are given (for the own class, for other classes), they first multiply the
+        weights.
         """
         n, width = len(rows), self._weight.shape[1]
         by = np.ones((len(factor), width))
@@ -259,7 +261,7 @@ class LabelTrees(Growth, BestFirst):
         return np.sum(sums, axis=0)
 
     def _enter(self, edges: Edges, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree, where exits join."""
+        """Open the entrance of a tree after the given exits."""
         ones = np.ones(self.n_labels)
         settled = np.all([exit_.settled for exit_ in self.open.values()] or [ones < 1], axis=0)
         root = self._exit(edges, 0, self._rows, masses, ones, ones, settled)
@@ -269,10 +271,10 @@ class LabelTrees(Growth, BestFirst):
         self.push(root)
 
     def _join(self) -> None:
-        """Let all open exits join."""
+        """Merge all open exits."""
         exits = [*self.open.values()]
         for exit_ in exits:
-            exit_.pair = exit_.sums = None  # a pair knows its exits: else its sums would stay
+            exit_.pair = exit_.sums = None  # frees the sums, since a pair refers to its exits
         self._put_on_scale()
         parts = [self._add_up(exit_.rows, exit_.for_it, exit_.against) for exit_ in exits]
         edges = tuple(sorted(edge for exit_ in exits for edge in exit_.edges))
@@ -288,7 +290,7 @@ class LabelTrees(Growth, BestFirst):
         against: FloatArray,
         settled: NDArray[np.bool_],
     ) -> LabelExit:
-        """Return an exit, given the sums of its rows, and the labels settled above it."""
+        """Return an exit, given the sums of its rows and the classes settled above it."""
         totals, own_mass, start = masses
         mass = _boosted(own_mass, totals - own_mass, for_it, against)
         arriving = int(start.sum())
@@ -312,7 +314,7 @@ class LabelTrees(Growth, BestFirst):
         return exit_
 
     def _bound(self, exit_: LabelExit, scale: float) -> float:
-        """Return the part of the certificate that an exit carries."""
+        """Return the part of the certificate at an exit."""
         n_own = self._counts(exit_.rows)
         for_it, against = exit_.for_it, exit_.against
         rounding = 0.5 * float(n_own @ for_it + (len(exit_.rows) - n_own) @ against)
@@ -322,26 +324,26 @@ class LabelTrees(Growth, BestFirst):
         return sure(bound, self._real_sum(exit_) / (self.n_labels * self._whole))
 
     def _counts(self, rows: Any) -> NDArray[np.int64]:
-        """Return the number of rows of each label, (J,)."""
+        """Return the number of rows of each class, (J,)."""
         return np.bincount(self.data.label[rows], minlength=self.n_labels)
 
     def _real_sum(self, exit_: LabelExit) -> float:
-        """Return the sum of the real weights at an exit, rounded once."""
+        """Return the sum of the unrounded weights at an exit, rounded once."""
         is_own = self.data.label[exit_.rows, None] == np.arange(self.n_labels)
         factor = np.where(is_own, exit_.for_it, exit_.against)
         return math.fsum((self._real_weights(exit_) * factor).ravel().tolist())
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
-        """Return the weights (n, J) of the rows of an exit, but for its factors."""
+        """Return the weights (n, J) of the rows of an exit, without its factors."""
         weights: FloatArray = self._weight[exit_.rows, : self.n_labels]
         return weights
 
     def push(self, exit_: LabelExit) -> bool:
-        """Put an exit in its place, if its depth allows a split."""
+        """Add an exit to the heap if its depth allows a split."""
         return exit_.depth < self.limits.depth and BestFirst.push(self, exit_)
 
     def find(self, exit_: LabelExit) -> LabelSplit | None:
-        """Return the best split of an exit, None where there is none."""
+        """Return the best split of an exit, or None if there is none."""
         mixed = exit_.mixed
         if not len(mixed):
             return None
@@ -370,7 +372,7 @@ class LabelTrees(Growth, BestFirst):
     def _split_at(
         self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None = None
     ) -> LabelSplit:
-        """Return what a stump makes of an exit, with the votes that its masses give, or others."""
+        """Return the split of an exit by a stump, with given votes or votes from the weights."""
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
@@ -398,16 +400,16 @@ class LabelTrees(Growth, BestFirst):
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, parts)
 
     def _part(self, cut: StumpCut, rows: Any) -> Any:
-        """Return the rows below a cut and those above it."""
+        """Return the rows below a threshold and the rows above it."""
         return self._labels.part(cut, rows)
 
     def _votes(
         self, own_mass: Array, other: Array, delta: float, settled: NDArray[np.bool_]
     ) -> FloatArray:
-        """Return the votes of an exit for each label, given the masses of its rows and others.
+        """Return the votes of an exit, given the weights of the rows with and without each class.
 
-        A label that is settled has had the largest vote already and gets none, as long as all rows
-        or none have it; with smoothing it gets what smoothing leaves.
+        A settled class has already got the maximum vote. It gets no further vote while all rows or
+        none have the class, unless smoothing changes the vote.
         """
         odds = np.array([half_log_odds(p, n, delta) for p, n in zip(own_mass, other, strict=True)])
         odds[settled & ((own_mass == 0) | (other == 0)) & (np.abs(odds) == VOTE_LIMIT)] = 0.0
@@ -415,7 +417,7 @@ class LabelTrees(Growth, BestFirst):
         return votes
 
     def _fill(self, exit_: LabelExit) -> None:
-        """Make the sums of an exit; of a node's two exits those of one by difference."""
+        """Compute the sums of an exit; for the second exit of a node by subtraction."""
         if exit_.sums is not None:
             return
         pair, every = exit_.pair, self._labels.needs_all
@@ -436,20 +438,20 @@ class LabelTrees(Growth, BestFirst):
             open_exit.classes, open_exit.pair = pair.classes, None
 
     def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
-        """Return sums of the rows of an exit for some labels."""
+        """Return the sums over the rows of an exit for some classes."""
         return self._labels.sums(exit_.rows, *self._weights_at(exit_), classes)
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
-        """Return the weights of rows, but for the factors of an exit, and their scale."""
+        """Return the weights of all rows without the factors of an exit, and their scale."""
         return self._weight, self._scale
 
     def _have_fewer(self, pair: Pair) -> bool:
-        """Whether both exits of a node have so few labels left that their sums are better made."""
+        """Return whether both exits have so few classes left that new sums are cheaper."""
         blocks = kernels.lanes_of(len(pair.classes))[0]
         return all(2 * kernels.lanes_of(len(exit_.mixed))[0] <= blocks for exit_ in pair.exits)
 
     def split(self, exit_: LabelExit) -> None:
-        """Make a node of an exit for which a split was found, and open the node's exits."""
+        """Turn an exit with a split into a node, and open the two exits of the node."""
         assert exit_.split is not None
         cut, parts, votes = exit_.split.cut, exit_.split.parts, exit_.split.votes
         del self.open[exit_.serial]
@@ -478,13 +480,13 @@ class LabelTrees(Growth, BestFirst):
                 self.push(part)
 
     def _forget(self, exit_: LabelExit) -> None:
-        """Keep the sums of an exit no longer."""
+        """Free the sums of an exit."""
         if exit_.sums is not None:
             self._kept -= exit_.sums.nbytes
             exit_.sums = None
 
     def replay(self, model: DecisionGraph, *, joins: bool) -> None:
-        """Open the nodes of a graph as they are; then its open exits join, or stay."""
+        """Add the nodes of an existing graph; then merge its open exits if `joins`."""
         leads, self._replays = model.next, True
         for node in range(model.n_nodes):
             edges = {(int(k), int(side)) for k, side in np.argwhere(leads == node)}
@@ -494,8 +496,8 @@ class LabelTrees(Growth, BestFirst):
             matching = [exit_ for exit_ in self.open.values() if set(exit_.edges) == edges]
             if not matching:
                 raise NotImplementedError(
-                    "model: graphs with several votes can be continued where they are trees, or "
-                    f"chains of trees of which all exits join: node {node} is entered otherwise"
+                    "model: expected a tree, or a chain of trees in which all exits of a tree lead "
+                    f"to the next, got another graph with one vote per class (node {node})"
                 )
             cut = self._labels.place(**asked_at(model, node))
             matching[0].split = self._stored(matching[0], cut, model, node)
@@ -510,7 +512,7 @@ class LabelTrees(Growth, BestFirst):
     def _stored(
         self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int
     ) -> LabelSplit:
-        """Return the split of a node of a model, with its votes."""
+        """Return the split of a node of a model, with the votes of the model."""
         return self._split_at(exit_, cut, model.vote[node])
 
     def constant_vote(self) -> tuple[Any, float]:
@@ -524,18 +526,18 @@ class LabelTrees(Growth, BestFirst):
 
 
 def _boosted(own_mass: Array, other: Array, for_it: FloatArray, against: FloatArray) -> float:
-    """Return the sum of the masses of each label's rows, and of the others, times their factors."""
+    """Return the sum of all weights, given the sums per class and the factors."""
     return math.fsum([*(for_it * own_mass).tolist(), *(against * other).tolist()])
 
 
-#: Weights and sums below this count as this.
+#: Smaller weights and sums are raised to this number.
 TINY = 1e-290
-#: Rows of which weights are computed at a time.
+#: Number of rows whose weights are computed at a time.
 BLOCK = 4096
 
 
 class LabelTables:
-    """What `Growth` asks of answers: they are tables (side, label) of all nodes."""
+    """The fields of a model with a table (side, class) for each node."""
 
     def __init__(self, search: LabelSearch) -> None:
         self.search = search
@@ -547,15 +549,15 @@ class LabelTables:
 
 @dataclass(slots=True, eq=False)
 class SoftLabelExit(LabelExit):
-    """An exit at which every row arrives with some probability.
+    """An exit that every row reaches with some probability.
 
     Attributes
     ----------
     scale : float
-        What weights are multiplied by in `totals`, `own_mass` and `mass`.
+        Scale of `totals`, `own_mass` and `mass`.
     turns : tuple of (StumpCut, ndarray of float64, shape (2, J))
-        The nodes on the way from the root of the tree: the probability that a row takes the exit
-        that leads here, by side and label.
+        The splits on the path from the root of the tree, with the probability that a row takes the
+        exit on the path, by side and class.
     """
 
     scale: float = 1.0
@@ -563,12 +565,12 @@ class SoftLabelExit(LabelExit):
 
 
 class SoftLabelTrees(LabelTrees):
-    """A chain of trees that grow on uncertain answers; parameters besides those of `LabelTrees`.
+    """A chain of trees with uncertain observations; see also the parameters of `LabelTrees`.
 
     Parameters
     ----------
     observation : TableObservation
-        How sure answers are.
+        Observation model.
     """
 
     def __init__(
@@ -581,14 +583,14 @@ class SoftLabelTrees(LabelTrees):
         observation: TableObservation,
     ) -> None:
         self._observation = observation
-        self._at_exit: Any = None  # weights (n, width) at an exit
-        self._here = -1  # serial number of the exit at which weights are
-        self._arriving = np.empty(0, dtype=np.int64)  # and starting weights, in fixed point
+        self._at_exit: Any = None  # weights (n, width) at the current exit
+        self._here = -1  # serial number of the current exit
+        self._arriving = np.empty(0, dtype=np.int64)  # initial weights there, in fixed point
         super().__init__(data, search, rule, rounds, limits)
         self.observer = LabelTables(search)  # type: ignore[assignment]
 
     def _begin(self) -> None:
-        """Make the weights of all rows, and list the rows of each label."""
+        """Create the weights of all rows, and list the rows of each class."""
         LabelTrees._begin(self)
         label = self.data.label
         self._rows_of = [np.flatnonzero(label == k).astype(np.int32) for k in range(self.n_labels)]
@@ -603,23 +605,23 @@ class SoftLabelTrees(LabelTrees):
         against: FloatArray,
         settled: NDArray[np.bool_],
     ) -> SoftLabelExit:
-        """Return the entrance of a tree, where all rows arrive."""
+        """Return the entrance of a tree, which all rows reach."""
         root = LabelTrees._exit(self, edges, depth, rows, masses, for_it, against, settled)
         values = {each.name: getattr(root, each.name) for each in fields(LabelExit)}
         return SoftLabelExit(**values, scale=self._scale)
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
-        """Return the weights (n, J) of the rows of an exit, but for its factors."""
+        """Return the weights (n, J) of the rows of an exit, without its factors."""
         return LabelTrees._real_weights(self, exit_) * self._probability(exit_)[:, None]
 
     def _probability(self, exit_: LabelExit) -> FloatArray:
-        """Return the probability that each row arrives at an exit."""
+        """Return the probability that each row reaches an exit."""
         turns = exit_.turns if isinstance(exit_, SoftLabelExit) else ()
         sides = ((self._labels.sides_of_rows(cut), taken) for cut, taken in turns)
         return arrival(self.data.label, sides)
 
     def _arrive(self, exit_: SoftLabelExit) -> None:
-        """Make the weights at an exit, and add them up on a scale that suits them."""
+        """Compute the weights at an exit, and their sums on a scale that suits them."""
         if self._here == exit_.serial:
             return
         total = float(exit_.totals.sum()) / exit_.scale
@@ -631,14 +633,14 @@ class SoftLabelTrees(LabelTrees):
         self._here = exit_.serial
 
     def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
-        """Make the weights at an exit, and the starting weights by a scale; returns sums (3, J)."""
+        """Compute the weights and the scaled initial weights at an exit; return sums (3, J)."""
         probability = self._probability(exit_)
         self._at_exit = np.multiply(self._weight, probability[:, None], out=self._room())
         self._arriving = (self.data.fixed * (probability * scale) + 0.5).astype(np.int64)
         return self._sum(exit_.rows, exit_.scale)
 
     def _sum(self, rows: IntArray, scale: float) -> NDArray[np.int64]:
-        """Return sums of rows (3, J), as `LabelTrees` does, at the exit at hand."""
+        """Return sums over rows (3, J) at the current exit, as `_add_up` does for all rows."""
         width = self._weight.shape[1]
         sums = np.zeros((3, width), dtype=np.int64)
         kernels.take(
@@ -647,11 +649,11 @@ class SoftLabelTrees(LabelTrees):
         return sums[:, : self.n_labels]
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
-        """Return the weights of rows at the exit at hand, but for its factors, and their scale."""
+        """Return the weights at the current exit without its factors, and their scale."""
         return self._at_exit, exit_.scale
 
     def find(self, exit_: Any) -> LabelSplit | None:
-        """Return the best split of an exit, None where there is none."""
+        """Return the best split of an exit, or None if there is none."""
         if not len(exit_.mixed):
             return None
         self._arrive(exit_)
@@ -666,7 +668,7 @@ class SoftLabelTrees(LabelTrees):
         votes: FloatArray | None = None,
         table: FloatArray | None = None,
     ) -> LabelSplit:
-        """Return what a stump and its answers make of an exit; both are found unless given."""
+        """Return the split of an exit by a stump; compute votes and table unless given."""
         self._arrive(exit_)
         sums, arriving = self._by_side(cut, exit_.scale)
         reach = arriving * (exit_.reach / max(arriving.sum(), TINY))
@@ -711,13 +713,13 @@ class SoftLabelTrees(LabelTrees):
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, [*parts], table)
 
     def _by_side(self, cut: StumpCut, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return sums of weights by side, label of the row and label, and what arrives by both."""
+        """Return weights by side, class of the row and class, and the reach by the first two."""
         sums = self._sums_by_side(cut, scale).swapaxes(0, 1)
         arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
         return sums[:, :, 0], arriving.astype(np.float64)
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
-        """Return sums of weights by label of the row, side, and label: (J, 2, 3, J)."""
+        """Return sums of weights by class of the row, side, kind of sum and class: (J, 2, 3, J)."""
         sums = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of
@@ -725,7 +727,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(sums)
 
     def _masses(self, sums: NDArray[np.int64], taken: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return for each label the sums of its rows, and those of others, that take an exit."""
+        """Return for each class the weight at an exit of its rows, and of the other rows."""
         J = self.n_labels
         parts = (taken[:, :, None] * sums).reshape(2 * J, J)
         is_own = np.tile(np.eye(J, dtype=bool), (2, 1))
@@ -736,7 +738,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(own_sums), np.array(other)
 
     def _stored(self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int) -> Any:
-        """Return the split of a node of a model, with its votes and answers."""
+        """Return the split of a node of a model, with the votes and the table of the model."""
         if model.answer is None:
             table = np.repeat(CERTAIN[:, :1], self.n_labels, axis=1)
         else:
@@ -744,7 +746,7 @@ class SoftLabelTrees(LabelTrees):
         return self._split_at(exit_, cut, model.vote[node], table)
 
     def _join(self) -> None:
-        """Let all open exits join: weights are those of the exits, added up."""
+        """Merge all open exits; new weights are sums of the weights at the exits."""
         exits = [*self.open.values()]
         self._multiply(exits)
         self._put_on_scale()
@@ -752,12 +754,12 @@ class SoftLabelTrees(LabelTrees):
         self._enter(edges, self._add_up(self._rows))
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
-        """Have weights multiplied by what they are at the exits together."""
+        """Replace the weights by their sums over the exits."""
         parts = ((self._probability(exit_), exit_.for_it, exit_.against) for exit_ in exits)
         join_weights(self._weight, self.data.label, parts, self._room())
 
     def _room(self) -> FloatArray:
-        """Return an array like that of the weights, which is used again and again."""
+        """Return a scratch array in the shape of the weights, which is reused."""
         if self._at_exit is None:
             self._at_exit = aligned(self._weight.shape, np.float64)
         self._here = -1
@@ -765,10 +767,10 @@ class SoftLabelTrees(LabelTrees):
 
 
 def arrival(label: IntArray, turns: Iterable[tuple[NDArray[np.uint8], FloatArray]]) -> FloatArray:
-    """Return the probability that each row arrives somewhere.
+    """Return the probability that each row takes a path.
 
-    `turns` are the nodes on the way: on which side each row lies, and the probabilities by side and
-    label.
+    `turns` lists the splits on the path: the side of each row, and the probabilities by side and
+    class.
     """
     probability = np.ones(len(label))
     for side, taken in turns:
@@ -782,10 +784,10 @@ def join_weights(
     exits: Iterable[tuple[FloatArray, FloatArray, FloatArray]],
     room: FloatArray,
 ) -> None:
-    """Multiply weights by what they are at exits together.
+    """Multiply the weights of rows by their total factor over several exits.
 
-    `exits` have the probability of each row, and the factors of its label and of others; `room` is
-    an array like the weights.
+    `exits` has the probability of each row and the factors of its class and of other classes.
+    `room` is a scratch array in the shape of the weights.
     """
     n, own_weight = len(label), np.zeros(len(label))
     room[:] = 0.0
@@ -809,9 +811,9 @@ def label_trees(
     observation: TableObservation,
     of_rows: Callable[[type[Any]], Any] = lambda kind: kind,
 ) -> LabelTrees:
-    """Return the growth of a chain of trees whose exits vote for each label.
+    """Return the growth of a chain of trees whose exits vote for each class.
 
-    `of_rows` returns the growth of a kind of the rows of a source.
+    `of_rows` returns the variant of a growth class for rows in partitions.
     """
     arguments = data, search, rule, rounds, limits
     if observation.is_exact:

@@ -1,12 +1,12 @@
-"""Growth of matryoshki: of a given shape, and greedily.
+"""Growth of matryoshki, with a given shape or greedily.
 
-A classifier of level 0 is a weak classifier; one of level k is a tree of classifiers of level
-k - 1. It is entered through a port, where exits join, and leaves two ports behind, one for each of
-its answers.
+A classifier of level 0 is a weak classifier, and a classifier of level k is a tree of classifiers
+of level k - 1. It starts at a port, a set of merged exits, and ends in two ports, one for each of
+its outputs.
 
-Greedy growth decides after each node whether a sub-tree is collected. The graph is kept as one tree
-of *super-nodes*, each a weak classifier or a sub-tree that was collected. A sub-tree is a
-super-node with all super-nodes below it.
+Greedy growth decides after each node whether to merge the exits of a subtree. It stores the graph
+as a tree of *super-nodes*, which are weak classifiers or merged subtrees. A subtree is a super-node
+and everything below it.
 """
 
 from __future__ import annotations
@@ -47,37 +47,37 @@ Join: TypeAlias = Literal["sign", "all"]
 JOINS: tuple[Join, ...] = get_args(Join)
 
 
-#: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.
+#: Fixed-point sum from which on the rounding of weights does not matter.
 SURE_MASS = 1 << 50
 #: Exponent of the largest scale of weights.
 MOST_EXPONENT = 1000
-#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
+#: Smaller reaches, relative to all weight, count as 0, since weights must not become subnormal.
 NO_REACH = 1e-250
-#: Shares below this are not taken as 1 less the other.
+#: Smaller shares are not computed as 1 minus the other share.
 SMALL_SHARE = 1e-6
 
 
 def share_of(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
-    """Return which share some reaches are of the whole, one half where nobody arrives."""
+    """Return the sum of the parts relative to the total, or 0.5 if the total is 0."""
     arrives = total > NO_REACH
     share = sum(parts, np.zeros_like(total)) / np.where(arrives, total, 1.0)
     return np.where(arrives, share, 0.5).clip(0.0, 1.0)
 
 
 def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
+    """Return the shares of exit 0, as 1 minus the shares of exit 1 if that is accurate."""
     rest = 1 - above
     shares: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
     return shares
 
 
 class Matryoshka(PortGrowth):
-    """Base of the growths whose exits join: the reach of each row is kept beside its weight.
+    """Base class of growth with merged exits; stores the reach and the weight of each row.
 
     Parameters
     ----------
     data, observer, rule
-        As for `PortGrowth`.
+        See `PortGrowth`.
     collect : str
         One of `COLLECTS`.
     """
@@ -88,41 +88,41 @@ class Matryoshka(PortGrowth):
         super().__init__(data, observer, rule)
         self.collect = collect
         self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
-        # How likely a row has not paid an item, where it arrives; exact where answers are.
+        # Probability that a row has not yet paid an item, given that it reaches the port.
         n_items = 0 if self.cost_search is None else len(self.cost_search.unpaid)
         self.unpaid = np.ones((n_items, data.n_rows))
 
     def entrance(self) -> Port:
-        """Return the port of the whole graph, with all weight."""
+        """Return the port at the entrance of the graph, with all weight."""
         self.start = self.first_weights()
         weights = self.noted(self.start, 1.0)
         return self.port((), weights, weights, 0.0)
 
     def first_weights(self) -> Any:
-        """Return the weights of the rows, shares of their sum."""
+        """Return the weights of the rows, relative to their sum."""
         return self.data.weight / math.fsum(self.data.weight)
 
     def port(self, edges: Edges, weight: Weights, reach: Weights, votes: float) -> Port:
-        """Return a port with the masses of its weights."""
+        """Return a port with the class sums of its weights."""
         masses, arrives = self.class_sums(weight), self.class_sums(reach)
         return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
 
     def noted(self, weight: Any, max_sum: float) -> Weights:
-        """Return weights whose sum is at most `max_sum`, with their masses."""
+        """Return weights with their fixed-point form; their sum is at most `max_sum`."""
         weights = Weights(weight, self.fixed, fixed_scale(max_sum), (0, 0))
         self.search.fill_fixed(weights)
         return weights
 
     def class_sums(self, weights: Weights) -> tuple[float, float]:
-        """Return the sums of weights of the classes: of integers, the same in any order of rows.
+        """Return the sums of the class weights, computed from integers in any order of rows.
 
-        Where there is little mass in the unit of the weights, a finer one is found.
+        If the sums are small in the current unit, a finer unit is used.
         """
         n, at = len(weights.real), weights
         while sum(at.masses) < SURE_MASS and weights.real.any():
             room = MOST_EXPONENT - math.frexp(at.scale)[1]
             bits = min(FIXED_BITS - (sum(at.masses) + n).bit_length(), room)
-            if bits < 1:  # nobody arrives
+            if bits < 1:  # no row reaches the port
                 break
             at = Weights(at.real, self.fixed, math.ldexp(at.scale, bits), (0, 0))
             self.search.fill_fixed(at)
@@ -130,19 +130,19 @@ class Matryoshka(PortGrowth):
         return negative / at.scale, positive / at.scale
 
     def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
-        """Return the reach masses (side, class) that a cut makes at a port."""
+        """Return the reach (side, class) of the two sides of a split at a port."""
         reach = self.class_sums(self.noted(port.reach, port.arrives))
         unit = np.ldexp(1.0, -np.frexp(reach)[1])
         return self.search.side_masses(cut, port.reach, self.scratch, unit)
 
     def best(self, port: Port, weights: Weights) -> Cut | None:
-        """Return the weak classifier for a port."""
+        """Return the best weak classifier for a port."""
         if self.cost_search is not None:
             self.cost_search.unpaid[:] = (self.unpaid * port.reach).sum(axis=1) / port.arrives
         return super().best(port, weights)
 
     def pay(self, port: Port, cut: Cut) -> None:
-        """Take what the rows at a port pay for a column."""
+        """Record the cost that the rows at a port pay for a feature."""
         assert self.cost_search is not None
         reach, start = np.asarray(port.reach), np.asarray(self.start)
         arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
@@ -151,14 +151,14 @@ class Matryoshka(PortGrowth):
         self.unpaid[self.cost_search.items(cut.feature)] *= 1.0 - arrives
 
     def open(self, port: Port, split: PortSplit, outside: float) -> list[Port]:
-        """Make a node at a port, and return its two exits."""
+        """Add a node at a port; return its two exits."""
         split = self.with_side(port, split)
         if self.cost_search is not None:
             self.pay(port, split.cut)
         votes, answers, certificate = split.step.votes, split.answers, outside
         ports = []
         for exit_, vote in enumerate(votes):
-            # Votes that were made for other rows may raise the weights of these.
+            # Votes computed for other rows can increase the weights of these rows.
             max_sum = port.bound * math.exp(abs(vote))
             boost = only_exit(exit_, np.exp([vote, -vote]))
             weight = self.sent(answers, boost, port.weight, max_sum)
@@ -173,7 +173,7 @@ class Matryoshka(PortGrowth):
         return ports
 
     def heavier(self, port: Port, split: PortSplit) -> int:
-        """Return the exit of a split that more of the reach of a port takes."""
+        """Return the exit of a split with the larger reach."""
         below, above = (
             self.class_sums(
                 self.sent(split.answers, only_exit(k, np.ones(2)), port.reach, port.arrives)
@@ -185,17 +185,17 @@ class Matryoshka(PortGrowth):
     def sent(
         self, answers: Answers, coefficients: FloatArray, source: Any, max_sum: float
     ) -> Weights:
-        """Return what answers make of weights whose sum is then at most `max_sum`."""
+        """Return weights after a split; their sum is at most `max_sum`."""
         target = self.empty(source, fixed_scale(max_sum))
         answers.send(coefficients, source, target)
         return target
 
     def empty(self, source: object, scale: float) -> Weights:
-        """Return where weights are written that are made of others."""
+        """Return an empty array for new weights."""
         return Weights(np.empty_like(source), self.fixed, scale, (0, 0))
 
     def merge(self, ports: list[Port]) -> list[Port]:
-        """Collect additively: votes stay, weights and reaches of each group are summed."""
+        """Merge ports by sign additively: votes stay, weights and reaches are added up."""
         merged = []
         for group in by_sign(ports):
             if group:
@@ -205,7 +205,7 @@ class Matryoshka(PortGrowth):
         return merged
 
     def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
-        """Collect by sign: the nodes `members` become one classifier at `root` with two votes."""
+        """Merge ports by sign: nodes `members` become one classifier at `root` with two votes."""
         groups = by_sign(ports)
         answers = self.shares(root.reach, *([port.reach for port in group] for group in groups))
         parts = [root.weight * answer for answer in answers]
@@ -225,12 +225,12 @@ class Matryoshka(PortGrowth):
         return collapsed
 
     def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
-        """Return the probabilities of either exit of rows of some reach, given their parts."""
+        """Return the probability of each exit for each row, given total and partial reaches."""
         share = share_of(total, above)
         return rest_of(share, share_of(total, below)), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:
-        """Return weights multiplied by a factor of each class; the array may be the same."""
+        """Return weights multiplied by a factor per class, possibly in place."""
         middle = self.data.n_negative
         weight[:middle] *= negative
         weight[middle:] *= positive
@@ -240,24 +240,24 @@ class Matryoshka(PortGrowth):
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
     """Return the ports whose votes are not positive, and the others.
 
-    Votes that cancel but for rounding are not positive.
+    Votes that are 0 up to rounding count as not positive.
     """
     return [p for p in ports if p.votes <= NO_VOTE], [p for p in ports if p.votes > NO_VOTE]
 
 
 class GrowthStopped(Exception):  # noqa: N818 - not an error
-    """Raised through the levels when the callback ends growth."""
+    """Raised in nested calls when the callback stops growth."""
 
 
 class NestedGrowth(Matryoshka):
-    """Builds a matryoshka of a given shape, at the entrance or at the open exits of a graph.
+    """Grows a matryoshka of a given shape, from the entrance or from the open exits of a graph.
 
     Parameters
     ----------
     data, observer, rule, collect
-        As for `Matryoshka`.
+        See `Matryoshka`.
     shape : tuple of int
-        Nodes of the trees of each level, innermost first.
+        Number of nodes of the trees of each level, innermost first.
     join : str
         One of `JOINS`.
     """
@@ -273,17 +273,17 @@ class NestedGrowth(Matryoshka):
     ) -> None:
         super().__init__(data, observer, rule, collect)
         self.shape, self.join = shape, join
-        self.incomplete = "exits that could not be split left the shape incomplete"
+        self.incomplete = "the shape is incomplete, since some exits could not be split"
         self.ports: list[Port] = []
 
     def replay(self, model: DecisionGraph, tables: Tables) -> list[Port]:
-        """Open the nodes of a graph as they are; growth goes on at its open exits."""
+        """Add the nodes of an existing graph; growth continues at its open exits."""
         self.ports = super().replay(model, tables)
         self.incomplete = NO_EXIT
         return self.ports
 
     def grow(self, callback: Callback | None) -> str:
-        """Build the whole; returns why growing stopped."""
+        """Grow the whole shape; return the stop reason."""
         self.callback, before = callback, self.n_nodes
         ports = self.ports or [self.entrance()]
         try:
@@ -297,7 +297,7 @@ class NestedGrowth(Matryoshka):
         return ALL_OPENED if complete else self.incomplete
 
     def chain(self, depth: int, port: Port) -> None:
-        """Chain classifiers of the level below, all open exits of one leading to the next."""
+        """Add a chain of classifiers of the level below; all exits of each lead to the next."""
         for _ in range(self.shape[-1]):
             ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
             if ports is None:
@@ -305,9 +305,9 @@ class NestedGrowth(Matryoshka):
             port = joined(ports)
 
     def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
-        """Build a classifier of a level at a port; None if not one node can be opened.
+        """Add a classifier of a level at a port; return None if no node can be added.
 
-        `outside` is the certificate of all exits outside it.
+        `outside` is the sum of the bounds of all exits outside it.
         """
         if level == 0:
             return self.node(port, outside)
@@ -323,7 +323,7 @@ class NestedGrowth(Matryoshka):
         return ports
 
     def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
-        """Grow a tree at a port: the next classifier at the open exit of largest bound."""
+        """Grow a tree of classifiers at a port, always at the open exit with the largest bound."""
         entrances = [replace(entrance, votes=0.0)]
         ports, size = self.expand(level, entrances, self.shape[level - 1], outside)
         return ports if size else None
@@ -331,9 +331,9 @@ class NestedGrowth(Matryoshka):
     def expand(
         self, level: int, ports: list[Port], limit: int, outside: float
     ) -> tuple[list[Port], int]:
-        """Open up to `limit` classifiers of the level below, always at the port of largest bound.
+        """Add up to `limit` classifiers of the level below, at the ports with the largest bounds.
 
-        Returns the ports there are then, and the number of classifiers.
+        Returns the open ports and the number of classifiers.
         """
         stuck: set[tuple[tuple[int, int], ...]] = set()
         size = 0
@@ -341,7 +341,7 @@ class NestedGrowth(Matryoshka):
             able = [port for port in ports if port.edges not in stuck]
             if not able:
                 break
-            chosen = max(able, key=lambda port: rounded_key(port.bound))  # the first among equals
+            chosen = max(able, key=lambda port: rounded_key(port.bound))  # ties: the first
             others = [port for port in ports if port is not chosen]
             rest = outside + math.fsum(port.bound for port in others)
             parts = self.classifier(level - 1, chosen, rest)
@@ -353,7 +353,7 @@ class NestedGrowth(Matryoshka):
         return ports, size
 
     def node(self, port: Port, outside: float) -> list[Port] | None:
-        """Open a node at a port, and tell the callback; None if the port cannot be split."""
+        """Add a node at a port and call the callback; return None if the port cannot be split."""
         split = self.find(port)
         if split is None:
             return None
@@ -363,30 +363,30 @@ class NestedGrowth(Matryoshka):
         return ports
 
 
-#: Rates that differ by less are equal.
+#: Tolerance within which rates are equal.
 NO_GAIN = 1e-12
 
 
 @dataclass(slots=True, eq=False)
 class SuperNode:
-    """A weak classifier or a collected sub-tree, and sums over the sub-tree below it.
+    """A weak classifier or a merged subtree, with sums over everything below it.
 
     Attributes
     ----------
     above : SuperNode or None
-        The super-node by whose exit it is entered.
+        The super-node whose exit leads to it.
     votes : float
         Votes of that exit.
     entered : float
-        Bound of the port where it starts.
+        Bound of the port at which it starts.
     root : Port or None
-        That port, where collecting needs its weights.
+        That port, if its weights are needed for a merge.
     members : list of int
-        Nodes of the sub-tree.
+        Nodes of the subtree.
     n_open : int
-        Open exits of the sub-tree.
+        Number of open exits of the subtree.
     bound : float
-        Sum of their bounds.
+        Sum of the bounds of these exits.
     """
 
     above: SuperNode | None
@@ -398,16 +398,16 @@ class SuperNode:
     bound: float
 
     def upwards(self) -> Iterator[SuperNode]:
-        """Yield the super-node, the one above it, and so on to the root."""
+        """Yield the super-node and those above it, up to the root."""
         at: SuperNode | None = self
         while at is not None:
             yield at
             at = at.above
 
     def should_be_collected(self, change: float) -> bool:
-        """Whether the bound falls faster with a tree of such sub-trees than with more nodes.
+        """Return whether a tree of such subtrees lowers the bound faster than more nodes.
 
-        `change` is what the last node made of the bound.
+        `change` is the change of the bound by the latest node.
         """
         if len(self.members) < 2 or self.n_open < 3:
             return False
@@ -418,7 +418,7 @@ class SuperNode:
 
 @dataclass(slots=True, eq=False)
 class OpenExit:
-    """An open exit of a super-node; the votes of the port are those inside the super-node."""
+    """An open exit of a super-node; the votes of its port are those inside the super-node."""
 
     serial: int
     port: Port
@@ -427,19 +427,19 @@ class OpenExit:
 
     @property
     def bound(self) -> float:
-        """Part of the certificate that the exit carries."""
+        """Part of the certificate at the exit."""
         return self.port.bound
 
 
 class GreedyGrowth(Matryoshka, BestFirst):
-    """Builds a matryoshka that finds its own shape.
+    """Grows a matryoshka without a given shape.
 
     Parameters
     ----------
     data, observer, rule, collect
-        As for `Matryoshka`.
+        See `Matryoshka`.
     size : int
-        Greatest number of nodes.
+        Maximum number of nodes.
     """
 
     def __init__(
@@ -454,18 +454,18 @@ class GreedyGrowth(Matryoshka, BestFirst):
     def replace_exits(
         self, others: list[OpenExit], ports: list[Port], owner: SuperNode | None
     ) -> None:
-        """Leave some of the exits open, and open others of a super-node."""
+        """Replace the open exits by `others` and new exits of a super-node."""
         opened = [OpenExit(next(self.serial), port, owner) for port in ports]
         self.exits = others + opened
         for exit_ in opened:
             self.push(exit_)
 
     def find(self, exit_: OpenExit) -> PortSplit | None:
-        """Return the best split of an exit, None where there is none."""
+        """Return the best split of an exit, or None if there is none."""
         return super().find(exit_.port)
 
     def split(self, exit_: OpenExit) -> None:
-        """Make a node of an exit for which a split was found, and collect if it is time."""
+        """Turn an exit with a split into a node, and merge a subtree if this pays off."""
         assert exit_.split is not None
         others = [other for other in self.exits if other is not exit_]
         port, above = exit_.port, exit_.owner
@@ -485,7 +485,7 @@ class GreedyGrowth(Matryoshka, BestFirst):
                 break
 
     def collect_at(self, top: SuperNode) -> None:
-        """Make one super-node of a sub-tree."""
+        """Merge the exits of a subtree, which becomes one super-node."""
         inside, others = [], []
         for exit_ in self.exits:
             votes = exit_.port.votes

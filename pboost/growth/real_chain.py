@@ -1,4 +1,4 @@
-"""The rounds of AdaBoostR: columns, stumps or a user's functions as real-valued hypotheses."""
+"""The rounds of AdaBoostR with features, stumps or custom functions as hypotheses."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pboost.values import FloatArray, Floats
 from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
 
-#: Returns the hypothesis of a round: its answers, a bound on them, the column that it reads.
+#: Returns the outputs of the hypothesis of a round, a bound on their size, and its feature.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
-#: What a confidence-rated stump answers on a side.
+#: Outputs of the two sides of a confidence-rated stump.
 AnswerScale: TypeAlias = Literal["share", "log_odds", "sign"]
 CONFIDENCES: tuple[AnswerScale, ...] = get_args(AnswerScale)
 
@@ -36,14 +36,14 @@ NOTHING_LEFT = "no hypothesis is left that changes the weights"
 
 
 class RealChain:
-    """The rounds so far of hypotheses that are arrays of answers.
+    """The rounds so far, with hypotheses that are arrays of outputs.
 
     Attributes
     ----------
     state : GenericGreedy
-        Weights and decision values of the rows of positive weight.
+        Weights and decision values of the rows with a positive weight.
     values : ndarray of float64, shape (n, d)
-        Their values.
+        Features of these rows.
     """
 
     def __init__(
@@ -57,7 +57,9 @@ class RealChain:
             values, second = problem.values(rows), second[rows]
             weight = None if weight is None else weight[rows]
         if second.all() or not second.any():
-            raise ValueError("sample_weight: expected both classes to have positive weight")
+            raise ValueError(
+                "sample_weight: expected both classes to have positive weight, got one class"
+            )
         is_read = values.dtype == np.float64
         self.values: FloatArray = values if is_read else copied(values, np.float64, "K")
         self.problem, self.rule, self.rounds, self.callback = problem, rule, rounds, callback
@@ -71,7 +73,7 @@ class RealChain:
         self.certificate = [1.0]
 
     def grow(self, find: Find) -> str:
-        """Add up to `rounds` hypotheses, which `find` returns; returns why it stopped."""
+        """Add up to `rounds` hypotheses from `find`; return the stop reason."""
         for t in range(self.rounds):
             h, max_abs, feature = find(t)
             if not h.any():
@@ -93,7 +95,7 @@ class RealChain:
         return ALL_DONE
 
     def fields(self, stop_reason: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields that all additive models have."""
+        """Return the fields of additive models."""
         bias = 0.0
         if not self.mu:
             weight, second = self.state.weight, self.state.sign > 0
@@ -113,10 +115,10 @@ class RealChain:
 def fit_columns(
     chain: RealChain, weak: Feature, workers: Workers, settings: dict[str, Any]
 ) -> LinearModel:
-    """Boost columns: in each round the one of largest absolute margin."""
+    """Boost features: each round takes the feature with the largest absolute margin."""
     state, values = chain.state, in_sums(chain.values, chain.problem.table)
     center, scale = _center_and_scale(chain, values, weak.center)
-    # Feature by feature, so that each margin is a sum along contiguous numbers.
+    # One feature after the other, so that each margin is a sum of contiguous numbers.
     d = len(center)
     answers = np.empty((d, len(values)))
     for j in range(d):
@@ -150,9 +152,9 @@ def fit_columns(
 
 
 def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[FloatArray, FloatArray]:
-    """Return what is subtracted from each column, and the largest absolute difference.
+    """Return the center of each feature, and the largest absolute difference from it.
 
-    They are those of the values that are known, 0 where none is.
+    Missing values are ignored; if all values of a feature are missing, both are 0.
     """
     problem, weight = chain.problem, chain.state.weight
     rows = np.arange(len(values), dtype=np.int32)
@@ -165,7 +167,9 @@ def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[Floa
         j = int(np.argmin(np.isfinite(width)))
         names = names_in_sums(problem.names, problem.n_features, problem.table)
         name = j if problem.names is None else repr(names[j])
-        raise ValueError(f"X: expected values whose range is a finite number in column {name}")
+        raise ValueError(
+            f"X: expected values with a finite range in column {name}, got overflow; rescale them"
+        )
     if kind == "zero":
         center = np.zeros(len(lowest))
     elif kind == "midrange":
@@ -176,7 +180,7 @@ def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[Floa
             mass, mean, _ = column_moments(values, rows, weight, lowest, unit)
             mean /= np.where(mass, mass, 1.0)
         else:
-            # Sums are added in the order of memory: that must not be the order of X.
+            # The order of the sum must not depend on the memory order of X.
             part = np.multiply((values - lowest) / unit, weight[:, None], order="C")
             mean = part.sum(axis=0)
         center = lowest + width * mean
@@ -186,7 +190,7 @@ def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[Floa
 def fit_hypotheses(
     chain: RealChain, weak: Hypothesis, generator: np.random.Generator, settings: dict[str, Any]
 ) -> FunctionEnsemble:
-    """Boost the hypotheses that a user's function trains."""
+    """Boost the hypotheses that a custom function trains."""
     values, sign = _read_only(chain.values), _read_only(chain.state.sign)
     hypotheses: list[Callable[[Any], Any]] = []
 
@@ -198,7 +202,7 @@ def fit_hypotheses(
         answers = check_answers(h(values), len(values), where)
         if weak.max_abs is not None and np.abs(answers).max() > weak.max_abs:
             raise ValueError(
-                f"{where}: expected answers of at most max_abs={weak.max_abs} in size, "
+                f"{where}: expected outputs of at most max_abs={weak.max_abs} in absolute value, "
                 f"got {np.abs(answers).max()}"
             )
         hypotheses.append(h)
@@ -213,14 +217,14 @@ def fit_hypotheses(
 
 
 def _read_only(array: FloatArray) -> FloatArray:
-    """Return a view that cannot be written to."""
+    """Return a read-only view."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 class StumpChain(Growth):
-    """A chain of weak classifiers whose two sides answer with real numbers."""
+    """A chain of weak classifiers with a real-valued output on each side."""
 
     def __init__(
         self, data: TrainingData, observer: Observer, rule: VoteRule, confidence: str
@@ -228,12 +232,12 @@ class StumpChain(Growth):
         super().__init__(data, observer, rule)
         self.confidence = confidence
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        # The weights of G² are not exp(-y H) where answers differ in size: that is kept beside.
+        # The weights of G² differ from exp(-y H) if outputs differ in size, so both are stored.
         self.loss = Weights(data.weight.copy(), data.fixed.copy(), data.scale, (0, 0))
         self.start = float(data.weight.sum())
 
     def grow(self, rounds: int, callback: Callback | None) -> str:
-        """Add up to `rounds` weak classifiers; returns why it stopped."""
+        """Add up to `rounds` weak classifiers; return the stop reason."""
         rule, bound = self.rule, 1.0
         for node in range(rounds):
             cut = self.search.best(self.weights)
@@ -266,7 +270,7 @@ class StumpChain(Growth):
         return ALL_DONE
 
     def answers(self, cut: Cut) -> list[float]:
-        """Return what h answers on either side."""
+        """Return the output on each side."""
         total = sum(map(sum, cut.masses))
         delta = self.rule.smoothing * total
         if self.confidence == "share":
@@ -276,6 +280,6 @@ class StumpChain(Growth):
         return [1.0 if p - n > TIE * total else -1.0 for n, p in cut.masses]
 
     def margin(self, cut: Cut, u: FloatArray) -> float:
-        """Return the normalised margin of answers `u`, by side, in units of the largest."""
+        """Return the normalized margin of the scaled outputs `u` of the two sides."""
         total = sum(map(sum, cut.masses))
         return sum((p - n) * at for (n, p), at in zip(cut.masses, u.tolist(), strict=True)) / total

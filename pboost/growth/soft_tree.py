@@ -1,12 +1,12 @@
-"""Ports and soft trees: growth in which rows reach many exits.
+"""Growth of graphs with uncertain observations, in which each row can reach many exits.
 
-A port is exits that join, and the rows there. Growth finds a split for a port, or replays that of a
-model, and opens a node there. In a soft tree each exit is a port of its own: every node is
-trained on all rows, with their weights at its exit.
+A port is a set of merged exits, with the rows that reach it. Growth finds a split for a port, or
+takes it from a model, and adds a node there. In a soft tree each exit is its own port: every node
+is trained on all rows, with their weights at its exit.
 
-The answers at a node are uncertain, so that a row takes either exit with some probability and
-carries weight to both. One path leads to each exit of a tree, so that the reach mass of a row is
-its boosted weight times a factor of its class, and need not be kept.
+Since the outcome of a split is uncertain, a row takes each exit with some probability and has
+weight at both. As one path leads to each exit of a tree, the reach of a row is its boosted weight
+times a factor of its class, and is not stored.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from pboost.observation.answers import Answers, Observer, Tables, only_exit, sid
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
 
-#: Bytes of weights taken from the system at a time, in pages that are few and large.
+#: Bytes of weights that are allocated at a time, to get few large pages.
 BLOCK_BYTES = 8_000_000
-#: Certificate, for each node, below which rounding of the sums of those before may matter.
+#: Certificate per node below which the rounding of earlier sums may matter.
 CANCELS = 1e-6
-#: Most arrays of weights in them: more would be made for nothing where there are few rows.
+#: Maximum number of weight arrays per allocation, which limits the waste with few rows.
 MOST_BUFFERS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortSplit:
-    """A weak classifier found for a port, its answers, and the votes of the exits it makes."""
+    """A weak classifier for a port, its observations, and the votes of the exits it makes."""
 
     cut: Cut
     answers: Answers
     step: SplitStep
 
     def boosted(self) -> FloatArray:
-        """Return the boosted class masses (exit, class) after the split."""
+        """Return the boosted class weights (exit, class) after the split."""
         votes = np.array(self.step.votes)[:, None]
         return self.answers.masses * np.exp(votes * [1.0, -1.0])
 
@@ -68,22 +68,22 @@ class PortSplit:
 
 @dataclass(slots=True, eq=False)
 class Port:
-    """Exits that join, and the rows there.
+    """Merged exits, with the rows that reach them.
 
     Attributes
     ----------
     edges : tuple of (node, exit)
         The exits; none at the entrance of the graph.
     masses : tuple of float
-        Boosted masses of the two classes, shares of all weight.
+        Boosted weights of the two classes, relative to all weight.
     arrives : float
-        Reach mass: starting weight times probability of arriving, summed over the rows.
+        Reach: the sum over the rows of initial weight times the probability of reaching the port.
     votes : float
-        Votes gathered inside the classifier that is being built; where paths join, their mean.
-    weight : ndarray of float64, shape (n,), or what stands for it, or None
-        Boosted weights of the rows; None while they are not made.
-    reach : ndarray of float64, shape (n,), or what stands for it, or None
-        Reach masses of the rows; None where they follow from the weights.
+        Sum of votes inside the classifier that is being built; a mean after a merge.
+    weight : ndarray of float64, shape (n,), or an object in its place, or None
+        Boosted weights of the rows; None until they are computed.
+    reach : ndarray of float64, shape (n,), or an object in its place, or None
+        Reach of the rows; None if it follows from the weights.
     """
 
     edges: Edges
@@ -95,50 +95,50 @@ class Port:
 
     @property
     def bound(self) -> float:
-        """Part of the certificate that the port carries."""
+        """Part of the certificate at the port."""
         return self.masses[0] + self.masses[1]
 
 
 class PortGrowth(Growth):
-    """Base of the growths; parameters are those of `Growth`."""
+    """Base class of growth by ports; the parameters are the same as for `Growth`."""
 
     def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
         super().__init__(data, observer, rule)
         self.fixed = np.empty(data.n_rows, dtype=np.int64)
 
     def entrance(self) -> Any:
-        """Return the port of the whole graph, with all weight."""
+        """Return the port at the entrance of the graph, with all weight."""
         raise NotImplementedError
 
     def outside(self, port: Any, others: Iterable[Any]) -> float:
-        """Return the certificate of the other open exits, given as ports."""
+        """Return the sum of the bounds of the other open exits."""
         return math.fsum(other.bound for other in others)
 
     def open(self, port: Any, split: PortSplit, outside: float) -> list[Any]:
-        """Make a node at a port, and return its two exits.
+        """Add a node at a port; return its two exits.
 
-        `outside` is the certificate of all other exits.
+        `outside` is the sum of the bounds of all other exits.
         """
         raise NotImplementedError
 
     def weights_at(self, port: Any) -> Weights:
-        """Return the weights at a port as the search reads them."""
+        """Return the weights at a port with their fixed-point form."""
         weights = Weights(port.weight, self.fixed, fixed_scale(port.bound), (0, 0))
         self.search.fill_fixed(weights)
         return weights
 
     def best(self, port: Any, weights: Weights) -> Cut | None:
-        """Return the weak classifier for a port."""
+        """Return the best weak classifier for a port."""
         return self.search.best(weights)
 
     def side_reach(self, port: Any, cut: Cut, weights: Weights) -> FloatArray:
-        """Return the reach masses (side, class) that a cut makes at a port."""
+        """Return the reach (side, class) of the two sides of a split at a port."""
         raise NotImplementedError
 
     def find(self, port: Any) -> PortSplit | None:
-        """Return the best split of a port, None where there is none."""
+        """Return the best split of a port, or None if there is none."""
         weights = self.weights_at(port)
-        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
+        # Both classes need weight. Remainders of absent rows are 0 in fixed point.
         cut = self.best(port, weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
@@ -146,13 +146,13 @@ class PortGrowth(Growth):
         return PortSplit(cut, answers, self.rule.step(answers.masses.tolist()))
 
     def heavier(self, port: Any, split: PortSplit) -> int:
-        """Return the exit of a split that more of the reach of a port takes."""
+        """Return the exit of a split with the larger reach."""
         raise NotImplementedError
 
     def with_side(self, port: Port, split: PortSplit) -> PortSplit:
-        """Return a split as the model is going to have it.
+        """Return a split in its final form.
 
-        Rows without a value, and of levels without mass, lie on the side of the heavier exit.
+        Missing values, and categories without weight, take the exit with the larger reach.
         """
         if not self.search.is_open(split.cut):
             return split
@@ -160,7 +160,7 @@ class PortGrowth(Growth):
         return replace(split, cut=cut, answers=split.answers.placed(cut))
 
     def replay(self, model: DecisionGraph, tables: Tables) -> list[Any]:
-        """Open the nodes of a graph as they are; returns its open exits."""
+        """Add the nodes of an existing graph; return its open exits."""
         entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
         for before, next_ in enumerate(model.next.tolist()):
             for exit_, node in enumerate(next_):
@@ -179,7 +179,7 @@ class PortGrowth(Growth):
 
 
 def joined(ports: list[Any]) -> Any:
-    """Return one port for several; where their votes differ, it has none."""
+    """Return one port for several merged ports, without votes."""
     if len(ports) == 1:
         return ports[0]
     return Port(
@@ -187,7 +187,7 @@ def joined(ports: list[Any]) -> Any:
         (math.fsum(p.masses[0] for p in ports), math.fsum(p.masses[1] for p in ports)),
         math.fsum(port.arrives for port in ports),
         0.0,
-        # One after another: the same for any number of rows, and of ports.
+        # The fixed order of the sum makes the result deterministic.
         reduce(add, [port.weight for port in ports]),
         reduce(add, [port.reach for port in ports]),
     )
@@ -195,11 +195,10 @@ def joined(ports: list[Any]) -> Any:
 
 @dataclass(slots=True, eq=False)
 class SoftExit(Port):
-    """An exit that leads out of the tree so far; its votes are all that were gathered.
+    """An open exit of a soft tree; its votes are the sum along the path from the root.
 
-    Its weights are those of the exit `above`, sent through the answers of the split made there.
-    They are computed when they are needed, and `above` keeps its own for as long as exits are
-    `waiting` for them.
+    Its weights are computed when they are needed, from the weights at the exit `above` and the
+    split there. `above` keeps its weights as long as it has `waiting` exits below.
     """
 
     serial: int = 0
@@ -211,24 +210,24 @@ class SoftExit(Port):
 
     @property
     def error(self) -> float:
-        """Reach mass of the class that is not predicted."""
+        """Reach of the class that is not predicted."""
         return float((self.masses * class_factors(self.votes))[0 if self.votes > 0 else 1])
 
 
 def class_factors(votes: float) -> FloatArray:
-    """Return what turns boosted into reach masses, by class, where `votes` are gathered."""
+    """Return the factors (by class) from boosted weight to reach, for a sum of votes."""
     return np.array([math.exp(-votes), math.exp(votes)])
 
 
 class SoftTree(PortGrowth, BestFirst):
-    """A tree that grows on uncertain answers.
+    """A tree with uncertain observations.
 
     Parameters
     ----------
     data, observer, rule
-        As for `PortGrowth`.
+        See `PortGrowth`.
     limits : TreeLimits
-        Number of nodes, depth, order of growth.
+        Limits and order of growth.
     """
 
     def __init__(
@@ -239,8 +238,8 @@ class SoftTree(PortGrowth, BestFirst):
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
-        self.bounds: dict[int, float] = {}  # of the exits that are open
-        # Weights are kept as shares of all weight.
+        self.bounds: dict[int, float] = {}  # bounds of the open exits
+        # Weights are relative to the sum of all initial weights.
         self.total = self.sum_of_weights()
         negative, positive = (mass / (data.scale * self.total) for mass in data.class_masses())
         arrives = negative + positive
@@ -248,7 +247,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.add(self.root)
 
     def sum_of_weights(self) -> float:
-        """Return the sum of the starting weights, rounded once: the same in any order."""
+        """Return the sum of the initial weights, rounded once and independent of their order."""
         return math.fsum(self.data.weight)
 
     def entrance(self) -> SoftExit:
@@ -256,7 +255,7 @@ class SoftTree(PortGrowth, BestFirst):
         return self.root
 
     def add(self, exit_: SoftExit) -> None:
-        """Put an exit in order if it can be split."""
+        """Add an exit to the heap if it can be split."""
         self.serial += 1
         self.bounds[exit_.serial] = exit_.bound
         can_split = exit_.depth < self.limits.depth and min(exit_.masses) > 0
@@ -268,16 +267,16 @@ class SoftTree(PortGrowth, BestFirst):
             self.n_waiting += 1
 
     def split(self, exit_: SoftExit) -> None:
-        """Make a node of an exit for which a split was found, and open the node's exits."""
+        """Turn an exit with a split into a node, and open the two exits of the node."""
         assert exit_.split is not None
         self.open(exit_, exit_.split, self.outside(exit_, ()))
 
     def outside(self, exit_: SoftExit, others: Iterable[SoftExit]) -> float:
-        """Return the certificate of the other open exits."""
+        """Return the sum of the bounds of the other open exits."""
         return self.certificate[-1] - exit_.bound
 
     def open(self, exit_: SoftExit, split: PortSplit, outside: float) -> list[SoftExit]:
-        """Make a node of an exit, and open exits of the node's, which are returned."""
+        """Turn an exit into a node; return the two open exits of the node."""
         exit_.split = split = self.with_side(exit_, split)
         after = self.after(exit_, split)
         del self.bounds[exit_.serial]
@@ -306,26 +305,26 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )
             self.add(opened[-1])
-        self.forget()  # not before both wait: their weights are made of the same
+        self.forget()  # after both exits were added, since they share the weights above
         self.free(exit_)
         return opened
 
     def reach_of(self, exit_: SoftExit, split: PortSplit, after: FloatArray) -> list[float]:
-        """Return the reach of the exits of a split, given their boosted class masses."""
+        """Return the reach of the exits of a split, given their boosted class weights."""
         return [
             float((after[side] * class_factors(exit_.votes + vote)).sum())
             for side, vote in enumerate(split.step.votes)
         ]
 
     def heavier(self, exit_: SoftExit, split: PortSplit) -> int:
-        """Return the exit of a split that more of the reach of an exit takes."""
+        """Return the exit of a split with the larger reach."""
         below, above = self.reach_of(exit_, split, split.boosted())
         return int(is_heavier(above, below))
 
     def after(self, exit_: SoftExit, split: PortSplit) -> FloatArray:
-        """Return the boosted class masses (exit, class) after a split.
+        """Return the boosted class weights (exit, class) after a split.
 
-        They are sums of the real weights where rounding of the masses may matter.
+        If rounding may matter, these are sums of the unrounded weights.
         """
         after, unit = split.boosted(), 1.0 / fixed_scale(exit_.bound)
         rounding = 0.5 * unit * self.search.n_rows * math.exp(max(map(abs, split.step.votes)))
@@ -337,7 +336,7 @@ class SoftTree(PortGrowth, BestFirst):
         return after
 
     def real_sums(self, exit_: SoftExit, split: PortSplit, side: int) -> tuple[float, float]:
-        """Return the sums of the weights of the classes at one exit of a split of an exit."""
+        """Return the sums of the unrounded class weights at one exit of a split."""
         source, vote = self.weights_at(exit_).real, split.step.votes[side]
         target = Weights(self.buffer(), self.fixed, fixed_scale(exit_.bound), (0, 0))
         split.answers.send(only_exit(side, np.exp([vote, -vote])), source, target)
@@ -345,19 +344,19 @@ class SoftTree(PortGrowth, BestFirst):
         return self.data.sums_by_class(target.real)
 
     def certified(self, outside: float, after: FloatArray) -> float:
-        """Return the certificate after a split, given that of the other exits."""
+        """Return the certificate after a split, given the bounds of the other exits."""
         certificate = max(outside + float(after.sum()), 0.0)
         if certificate >= CANCELS * (self.n_nodes + 1):
             return certificate
-        # The difference of large masses: here it is a plain sum.
+        # The difference of large sums is inaccurate here, so add up the bounds instead.
         return sure(certificate, math.fsum([*self.bounds.values(), *after.ravel().tolist()]))
 
     def forget(self) -> None:
-        """Free the weights of exits that will hardly be split any more.
+        """Free the weights of exits that will probably not be split.
 
-        Splitting never makes a larger bound than it takes, so that only as many of the largest
-        exits as there are nodes left are opened, but for those that cannot be split. What is
-        needed after all is computed anew from the root.
+        A split never produces a larger bound than the exit it splits. Therefore, with n nodes left,
+        only the n largest exits are split, unless some of them cannot be. Weights that are needed
+        after all are computed again from the root.
         """
         left = self.limits.nodes - self.n_nodes
         if self.limits.growth == "largest_bound" and self.n_waiting > 2 * left + 2:
@@ -366,7 +365,7 @@ class SoftTree(PortGrowth, BestFirst):
                 self.release(exit_)
 
     def release(self, exit_: SoftExit) -> None:
-        """Note that an exit no longer waits for the weights above it."""
+        """Record that an exit no longer needs the weights above it."""
         above = exit_.above
         if not exit_.waits or above is None:
             return
@@ -376,7 +375,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.free(above)
 
     def free(self, exit_: SoftExit) -> None:
-        """Take back the weights of an exit for which nothing waits."""
+        """Recycle the weights of an exit that no other exit needs."""
         if not exit_.waiting and exit_ is not self.root and exit_.weight is not None:
             self.buffers.append(exit_.weight)
             exit_.weight = None
@@ -384,7 +383,7 @@ class SoftTree(PortGrowth, BestFirst):
                 exit_.split.answers.forget()
 
     def buffer(self) -> FloatArray:
-        """Return an array for weights; pages once taken from the system are used again."""
+        """Return an array for weights, a recycled one if possible."""
         if not self.buffers:
             n = self.data.n_rows
             count = min(max(1, BLOCK_BYTES // (8 * n)), MOST_BUFFERS)
@@ -392,7 +391,7 @@ class SoftTree(PortGrowth, BestFirst):
         return self.buffers.pop()
 
     def weights_at(self, exit_: SoftExit) -> Weights:
-        """Return the weights at an exit, from those kept nearest above it."""
+        """Return the weights at an exit, computed from the nearest stored weights above it."""
         path = []
         at = exit_
         while at.weight is None:
@@ -407,7 +406,7 @@ class SoftTree(PortGrowth, BestFirst):
             assert at.above.split is not None
             ((_, side),), split = at.edges, at.above.split
             vote = split.step.votes[side]
-            # Weights on the way need not fit into the scale of those at the end.
+            # Weights along the path need not fit the scale of the weights at its end.
             weights = Weights(self.buffer(), self.fixed, fixed_scale(at.bound), (0, 0))
             split.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
             if at is not path[0]:
@@ -420,11 +419,11 @@ class SoftTree(PortGrowth, BestFirst):
         return weights
 
     def find(self, exit_: SoftExit) -> PortSplit | None:
-        """Return the best split of an exit, None where there is none."""
+        """Return the best split of an exit, or None if there is none."""
         if self.cost_search is not None:
             self.cost_search.unpaid.fill(1.0)
             at = exit_.above
-            while at is not None:  # one path leads here: what it has compared is paid
+            while at is not None:  # the features on the path are already paid for
                 assert at.split is not None
                 self.cost_search.unpaid[self.cost_search.items(at.split.cut.feature)] = 0.0
                 at = at.above
@@ -434,17 +433,17 @@ class SoftTree(PortGrowth, BestFirst):
         return split
 
     def best(self, exit_: SoftExit, weights: Weights) -> Cut | None:
-        """Return the weak classifier for an exit."""
+        """Return the best weak classifier for an exit."""
         if self.observer.is_exact:
             return self.search.best_by_reach(weights, class_factors(exit_.votes))
         return super().best(exit_, weights)
 
     def side_reach(self, exit_: SoftExit, cut: Cut, weights: Weights) -> FloatArray:
-        """Return the reach masses (side, class) that a cut makes at an exit."""
+        """Return the reach (side, class) of the two sides of a split at an exit."""
         return side_masses(cut, weights) * class_factors(exit_.votes)
 
     def replay(self, model: DecisionGraph, tables: Tables) -> list[SoftExit]:
-        """Open the nodes of a tree as they are; returns its open exits."""
+        """Add the nodes of an existing tree; return its open exits."""
         exits = super().replay(model, tables)
         self.keep(self.bounds)
         return exits
@@ -452,6 +451,6 @@ class SoftTree(PortGrowth, BestFirst):
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         if self.n_nodes:
-            # A small certificate is the difference of large masses: here it is a plain sum.
+            # A small certificate is an inaccurate difference of large sums: add up the bounds.
             self.certificate[-1] = math.fsum(self.bounds.values())
         return super().model(settings, stop_reason)

@@ -1,8 +1,8 @@
-"""Growth step by step: records of steps, the nodes so far and their model, chains, best first.
+"""Growth of decision graphs: records of steps, chains, and best-first growth.
 
-A split step (theory page, section 1) takes the class masses that a weak classifier sends to each
-of its exits and gives the exits their votes; the votes reweight the rows, and the sum of the new
-weights over all open exits is the certificate.
+A step gives each exit of a new node a vote, computed from the class weights that reach the exit.
+The votes change the weights of the rows. The sum of the new weights over all open exits is the
+certificate, an upper bound on the training error.
 """
 
 from __future__ import annotations
@@ -37,53 +37,53 @@ from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights, class_units
 from pboost.weak.stump_search import CostSearch
 
-#: Fixed-point images of an exit's weights add up to less than 2 to this power.
+#: The fixed-point weights at an exit add up to less than 2 to this power.
 FIXED_BITS = 60
-#: Relative error up to which the certificate is taken from fixed-point masses.
+#: Maximum relative error of a certificate computed from fixed-point weights.
 SURE = 1e-10
 
-#: Orders in which the open exits of a tree are split.
+#: Orders in which the open exits of a tree can be split.
 GrowthOrder: TypeAlias = Literal["largest_bound", "largest_error", "look_ahead", "breadth_first"]
 GROWTHS: tuple[GrowthOrder, ...] = get_args(GrowthOrder)
-#: Why growth ends early, and why a chain does that has a node without error.
+#: Stop reasons: the callback returned True, or a chain has a node without errors.
 STOPPED = "stopped by the callback"
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
 #: Exits of nodes: (node, exit).
 Edges: TypeAlias = tuple[tuple[int, int], ...]
-#: What users are called back with: the number of steps, and the record of the newest.
+#: A callback, called with the number of steps and the record of the latest step.
 Callback: TypeAlias = Callable[[int, Any], Any]
 
 
-#: Writes reweighted rows: (coefficients by exit and class, source, target).
+#: Computes new weights of rows from (coefficients by exit and class, source, target).
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One opened node, as passed to ``callback(step, record)``.
+    """A node that was added, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
     node : int
         Index of the node.
     feature : int
-        Column that it reads; the direction, counted from 0, where weak classifiers are affine.
+        Feature that the node compares; with affine weak learners the direction, from 0.
     threshold : float
-        In the units of what it compares.
+        Threshold of the split.
     votes : tuple of float
-        Votes of its two exits.
+        Votes of the two exits.
     bound : float
-        Part of the certificate that the exit carried which was split.
+        Part of the certificate at the exit that was split.
     certificate : float
         Certificate after the step.
     parents : tuple of (int, int)
-        The exits (node, exit) that lead to it; none for the root.
+        Exits (node, exit) that lead to the node; empty for the root.
     missing : int or None
-        Exit of rows whose value is missing; None where no training row's was and it is not known
-        before growth has ended.
+        Exit for missing values. None if there were none in training and the exit is decided when
+        growth ends.
     levels : int
-        Of a column of levels the set of those that take exit 1, as an integer whose bits are the
-        levels; 0 where a threshold is compared.
+        Categories that take exit 1, as the bits of an integer, if the feature is categorical; else
+        0.
     """
 
     node: int
@@ -99,18 +99,18 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class CartStep:
-    """One split, as passed to ``callback(step, record)`` of `fit_cart`.
+    """A split, as passed to ``callback(step, record)`` of `fit_cart`.
 
     Attributes
     ----------
     feature : int
-        Column that is compared.
+        Feature that the node compares.
     threshold : float
-        What it is compared with.
+        Threshold of the split.
     depth : int
-        Number of comparisons on the way to the node.
+        Depth of the node.
     n_rows : int
-        Number of training rows there.
+        Number of training rows at the node.
     """
 
     feature: int
@@ -121,14 +121,14 @@ class CartStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberStep:
-    """One member, as passed to ``callback(step, record)`` of builders of many members.
+    """A base learner, as passed to ``callback(step, record)`` of ensembles.
 
     Attributes
     ----------
     model : object
-        The member.
+        The new base learner.
     oob_error : float
-        Out-of-bag error of the members so far, as in `OutOfBag`.
+        Out-of-bag error of the ensemble so far, as in `OutOfBag`.
     """
 
     model: Any
@@ -137,16 +137,16 @@ class MemberStep:
 
 @dataclass(frozen=True, slots=True)
 class GradientBoostingStep:
-    """One step, as passed to ``callback(step, record)`` of `fit_gradient_boosting`.
+    """A boosting round, as passed to ``callback(step, record)`` of `fit_gradient_boosting`.
 
     Attributes
     ----------
     n_leaves : int
-        Number of leaves of the tree.
+        Number of leaves of the new trees.
     training_loss : float
-        Weighted mean loss on the training rows, after the step.
+        Weighted mean loss on the training rows after the round.
     validation_loss : float or None
-        That on the validation rows, if there are any.
+        Weighted mean loss on the validation rows, if there are any.
     """
 
     n_leaves: int
@@ -156,18 +156,18 @@ class GradientBoostingStep:
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Which exits of a tree are split, and how many.
+    """The limits and the order of growth of a tree.
 
     Attributes
     ----------
     nodes : int
-        Greatest number of nodes.
+        Maximum number of nodes.
     depth : int
-        Greatest number of nodes on a path.
+        Maximum number of nodes on a path.
     growth : str
         One of `GROWTHS`.
     target : float
-        Certificate at which growth ends; negative where there is no target.
+        Certificate at which growth ends; negative for no target.
     """
 
     nodes: int
@@ -177,7 +177,7 @@ class TreeLimits:
 
 
 def check_target(target: object) -> float:
-    """Return a target certificate, checked; -1 for None."""
+    """Return a checked target certificate; -1 for None."""
     if target is None:
         return -1.0
     return check_number(
@@ -190,7 +190,7 @@ def constant_vote(
 ) -> tuple[float, float]:
     """Return the vote of a model without nodes, and its certificate.
 
-    `class_sums` are the sums of the real weights of the classes.
+    `class_sums` are the sums of the unrounded weights of the classes.
     """
     negative, positive = data.class_masses()
     total = negative + positive
@@ -203,26 +203,26 @@ def constant_vote(
 
 
 def cost_after(reach: NDArray[np.float64]) -> FloatArray:
-    """Return the mean number of nodes evaluated before and after each node was opened."""
+    """Return the mean number of evaluated nodes before the first and after each node."""
     return np.concatenate([[0.0], np.cumsum(reach)])
 
 
 def fixed_scale(total: float) -> float:
-    """Return the power of two that brings a sum of weights just below 2 to `FIXED_BITS`."""
+    """Return the power of two that scales a sum of weights to just below 2**`FIXED_BITS`."""
     return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
 
 
 def sure(counted: float, exact: float) -> float:
-    """Return a sum of fixed-point masses if it is right, otherwise the sum of the real weights.
+    """Return a sum of fixed-point weights if it is accurate, else the sum of the unrounded weights.
 
-    A row's fixed-point weight is off by up to half a unit, and is 0 if the row weighs less. Votes
-    can make that half a unit as heavy as all other rows.
+    Rounding changes a weight by up to half a unit. Votes can make this difference as large as the
+    weight of all other rows.
     """
     return counted if abs(counted - exact) <= SURE * exact else exact
 
 
 def asked_at(model: DecisionGraph, node: int) -> dict[str, Any]:
-    """Return what a node of a model asks, as `WeakSearch.cut_at` takes it."""
+    """Return the split of a node of a model, as arguments of `WeakSearch.cut_at`."""
     feature, threshold = int(model.feature[node]), float(model.threshold[node])
     side = 0 if model.missing is None else int(model.missing[node])
     test: dict[str, Any] = {"feature": feature, "threshold": threshold, "side": side}
@@ -235,21 +235,21 @@ def asked_at(model: DecisionGraph, node: int) -> dict[str, Any]:
 
 
 class Growth:
-    """Base of the growths of graphs: the nodes in the order in which they were opened.
+    """Base class for the growth of decision graphs.
 
     Parameters
     ----------
     data : TrainingData
-        Rows, classes and starting weights.
+        Rows, classes and initial weights.
     observer : Observer
-        Finds weak classifiers and their answers.
+        Finds weak classifiers and the uncertainty of their outcomes.
     rule : VoteRule
-        Makes votes of masses.
+        Computes votes from class weights.
 
     Attributes
     ----------
     votes : list of list of float
-        Votes of either exit of each node.
+        Votes of the two exits of each node.
     certificate : list of float
         Certificate before the first and after each node.
     """
@@ -262,16 +262,16 @@ class Growth:
         self._reach: list[float] = []
         self._heavier: list[int] = []
         self._stages: list[int] = []
-        self._edges: Edges = ()  # to the node opened last
+        self._edges: Edges = ()  # edges that lead to the last node
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
         self.no_vote: Any = 0.0
-        #: The search, where columns have costs.
+        #: The search if features have costs, else None.
         self.cost_search = self.search if isinstance(self.search, CostSearch) else None
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes opened so far."""
+        """Number of nodes so far."""
         return len(self._cuts)
 
     def add_node(
@@ -284,10 +284,10 @@ class Growth:
         certificate: float,
         heavier: int | None = None,
     ) -> int:
-        """Add a node to which the exits `edges`, pairs (node, exit), lead; returns its index.
+        """Add a node after the exits `edges`, pairs (node, exit); return its index.
 
-        `reach` is the share of the training weight that arrives, `certificate` that of the graph
-        with the node; `heavier` is the exit of larger reach, None where all rows arrive.
+        `reach` is the fraction of the training weight at the node, and `certificate` includes the
+        node. `heavier` is the exit with more training weight, None if all rows reach the node.
         """
         node = len(self._cuts)
         self._edges = edges
@@ -309,16 +309,16 @@ class Growth:
         return constant_vote(self.data, self.rule, self.search.class_sums())
 
     def placed(self, cut: Any) -> Any:
-        """Return a cut that all rows reach as the model is going to have it.
+        """Return a split at a node that all rows reach, in its final form.
 
-        Rows without a value, and of levels without mass, lie on the heavier side.
+        Missing values, and categories without weight, take the exit with more weight.
         """
         if not self.search.is_open(cut):
             return cut
         return replace(cut, side=self.search.heavier_sides([cut])[0])
 
     def drop_votes(self, nodes: Iterable[int]) -> None:
-        """Set the votes of some nodes to 0; what they were with fewer nodes is then lost."""
+        """Set the votes of some nodes to 0, and drop the stages with their earlier votes."""
         nodes = list(nodes)
         for node in nodes:
             self.votes[node][:] = 0.0, 0.0
@@ -327,13 +327,13 @@ class Growth:
         self._stages.append(len(self._cuts))
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the node opened last, at an exit of this bound."""
+        """Return the record of the last node; `bound` is the bound of the exit it has split."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
         threshold = float(self.search.thresholds([cut])[0])
         side = cut.side if cut.side >= 0 else self._heavier[-1] if self._heavier else None
         levels, absent = cut.levels or (0, 0)
         levels |= absent if side else 0
-        if cut.levels is not None and not levels:  # "is it missing?"
+        if cut.levels is not None and not levels:  # separates missing values from all others
             threshold = float(np.finfo(np.float64).max)
         return StepRecord(
             len(self._cuts) - 1,
@@ -371,25 +371,25 @@ class Growth:
 
 
 class Chain(Growth):
-    """Nodes whose exits all lead to the next one, and the weights of the rows where they end."""
+    """A chain of nodes, in which both exits of a node lead to the next node."""
 
     def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule, rounds: int) -> None:
         super().__init__(data, observer, rule)
         self.rounds = rounds
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        # Every row reaches every node: its reach mass is its starting weight.
+        # Every row reaches every node, so its reach is its initial weight.
         self.start = data.weight.copy() if observer.needs_class else None
-        # From integers: a float sum may differ with the order of the rows.
+        # From integers, since a float sum depends on the order of the rows.
         self.unit = class_units(self.weights.masses, data.scale)
         self.exits: Edges = ()  # of the last node
-        self.perfect = False  # whether each of them holds one class only
-        #: Gives the rows their weights after the last node; the last node of all needs none.
+        self.perfect = False  # whether each exit of the last node has a single class
+        #: Computes the weights after the last node; postponed, since the final node needs none.
         self._reweight: Callable[[], None] | None = None
-        #: By what the masses have shrunk, and whether rounding may have changed it.
+        #: Factor by which the weights have shrunk, and whether rounding may have changed it.
         self._product, self._unsure = 1.0, False
 
     def grow(self, callback: Callback | None) -> str:
-        """Add nodes until there are enough; returns why it stopped."""
+        """Add nodes until growth ends; return the stop reason."""
         for size in range(len(self._cuts) + 1, self.rounds + 1):
             if self.perfect:
                 return PERFECT
@@ -416,9 +416,9 @@ class Chain(Growth):
         return PERFECT if self.perfect else "all rounds are done"
 
     def is_unsure(self, masses: Masses, step: SplitStep) -> bool:
-        """Note and return whether rounding of the masses may matter after a step.
+        """Return whether rounding of the weights may matter after a step, and record this.
 
-        Once it did, it does.
+        If it mattered once, it matters in all later steps.
         """
         unit = 1.0 if self.observer.is_exact else 1.0 / self.weights.scale
         after = step.shrink * math.fsum([*masses[0], *masses[1]])
@@ -429,21 +429,21 @@ class Chain(Growth):
         return self._unsure
 
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
-        """Add a node; where it is unsure, the weights are already those after the step."""
+        """Add a node. If rounding may matter, the weights were already updated."""
         self._product *= step.shrink
         certificate = self._product
         if self._unsure:
-            # Rows are multiplied by factors whose product is that of the shrinkage of the masses.
+            # Correct the product of the shrink factors by the sum of the unrounded weights.
             share = self.search.real_sum(self.weights) / self.search.real_sum()
             certificate = sure(certificate, certificate * share)
         node = self.add_node(self.exits, cut, step.votes, table, 1.0, certificate)
         self.exits = (node, BELOW), (node, ABOVE)
-        if self.cost_search is not None:  # all rows arrive
+        if self.cost_search is not None:  # all rows pay for the feature
             self.cost_search.unpaid[self.cost_search.items(cut.feature)] = 0.0
         self.perfect = step.perfect or certificate == 0.0
 
     def replay(self, model: DecisionGraph, tables: Tables) -> None:
-        """Add the nodes of a chain as they are."""
+        """Add the nodes of an existing chain."""
         for node, votes in enumerate(model.vote.tolist()):
             cut = self.search.cut_at(weights=self.weights, **asked_at(model, node))
             masses, table, send = self.ask(cut, tables[node])
@@ -455,9 +455,9 @@ class Chain(Growth):
     def ask(
         self, cut: Cut, table: FloatArray | None = None
     ) -> tuple[Masses, FloatArray | None, Send]:
-        """Return class masses of the exits, answers as a model keeps them, what reweights the rows.
+        """Return the class weights at the exits, the table of the model, and a `Send` function.
 
-        `table` is what a stored model keeps.
+        `table` is given for the node of a stored model.
         """
         if self.observer.is_exact:
             return cut.masses, CERTAIN, partial(self.search.reweight, cut)
@@ -474,19 +474,19 @@ NO_EXIT = "no exit can be split"
 
 
 class BestFirst:
-    """A tree that grows at its best open exit.
+    """A tree that is grown at its best open exit.
 
-    Exits have a `serial` number, a `bound`, an `error`, the reach mass of the class that is not
-    predicted, and the `split` found for them, which knows what the bound is `after` it.
+    An exit has a `serial` number, a `bound`, an `error` (the weight of the classes that are not
+    predicted), and its best `split`, with the bound `after` the split.
 
     Attributes
     ----------
     limits : TreeLimits
-        When growth ends, and what is best.
+        When growth ends, and which exit is best.
     certificate : list of float
         Certificate before the first and after each node.
     heap : list of (negative key, serial number, exit)
-        Exits to be split: of equal keys the one opened first.
+        Open exits; if keys are equal, the oldest comes first.
     """
 
     limits: TreeLimits
@@ -494,19 +494,19 @@ class BestFirst:
     heap: list[tuple[float, int, Any]]
 
     def find(self, exit_: Any) -> Any:
-        """Return the best split of an exit, None where there is none."""
+        """Return the best split of an exit, or None if there is none."""
         raise NotImplementedError
 
     def split(self, exit_: Any) -> None:
-        """Make a node of an exit for which a split was found, and open the node's exits."""
+        """Turn an exit with a split into a node, and open the two exits of the node."""
         raise NotImplementedError
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the node made just now of an exit of this bound."""
+        """Return the record of the last node; `bound` is the bound of the exit it has split."""
         raise NotImplementedError
 
     def push(self, exit_: Any) -> bool:
-        """Put an exit in its place; False if it was looked ahead at, and cannot be split."""
+        """Add an exit to the heap; return False if look-ahead shows that it cannot be split."""
         growth, key = self.limits.growth, 0.0
         if growth == "largest_bound":
             key = rounded_key(exit_.bound)
@@ -521,12 +521,12 @@ class BestFirst:
         return True
 
     def keep(self, serials: Container[int]) -> None:
-        """Leave only the exits of these serial numbers on the heap."""
+        """Remove all other exits from the heap."""
         self.heap = [entry for entry in self.heap if entry[1] in serials]
         heapq.heapify(self.heap)
 
     def grow(self, callback: Callback | None) -> str:
-        """Open exits until done; returns why growing stopped."""
+        """Split exits until growth ends; return the stop reason."""
         while len(self.certificate) <= self.limits.nodes:
             check_stop()
             if not self.heap:

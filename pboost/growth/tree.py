@@ -1,4 +1,4 @@
-"""The arrays of the compiled tree grower, its driver, and what a grown tree gives a model."""
+"""The arrays of the compiled tree grower, its driver, and the conversion to models."""
 
 from __future__ import annotations
 
@@ -37,42 +37,40 @@ from pboost.models.trees import Tree, heavier_child, own_sets
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 
-#: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
+#: Kernel types of a node, of the votes of a node in a boosted tree, and of the state.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
 
 
 @dataclass(frozen=True, slots=True)
 class CartLimits:
-    """How far a tree is grown, and where a node is searched.
+    """The limits of a tree, and the search at its nodes.
 
     Attributes
     ----------
     criterion : str
-        What a split lowers.
+        Criterion of the splits.
     depth, leaves : int
-        Most comparisons on a path, and most leaves.
+        Maximum depth and maximum number of leaves.
     min_samples_leaf, min_samples_split : int
-        Least numbers of rows in a leaf, and where a node is split.
+        Minimum number of rows in a leaf, and at a node that is split.
     features : int
-        Number of columns in which a node is searched.
+        Number of features to consider at a node.
     growth : str
-        Which open node is split next, see `pboost._core.grow.GROWTH`.
+        Order of the splits, see `pboost._core.grow.GROWTH`.
     complexity : float
-        Nodes of a classification are left alone whose weight misclassified is no more than this
-        times that of the root.
+        A node of a classification tree is not split if its misclassified weight is at most this
+        fraction of the misclassified weight at the root.
     min_weight_fraction : float
-        Least share of a node's weight on either side of a split.
+        Minimum fraction of a node's weight on each side of a split.
     target : float
-        Certificate at which a boosted tree is done.
+        Certificate at which a boosted tree is complete.
     categorical_smoothing : float
-        Rows of average weight that the shares of a level, by which levels are put in order, are
-        mixed with; their shares are the node's.
+        Smoothing of the categories' shares toward the share of the node, see `fit_cart`.
     comparisons : tuple of float
-        Of the trees of a sum that are grown by gain per comparison, one after another, of which the
-        last stands for those that follow: mean comparisons of a row at most.
+        Maximum mean number of comparisons of each tree with ``growth="cost_efficient"``; the last
+        number also holds for all further trees.
     feature_costs : FeatureCosts or None
-        What columns cost; a split is then chosen by what it lowers for what a row at the node has
-        to pay for it.
+        Costs of features. Splits then maximize the gain divided by the cost still to pay.
     """
 
     criterion: str
@@ -91,15 +89,15 @@ class CartLimits:
 
 
 class TreeArrays:
-    """What the kernel reads and writes while one tree grows; see `pboost._core.grow`.
+    """The arrays that the kernel reads and writes while a tree grows; see `pboost._core.grow`.
 
-    Nodes are numbered as they arise, the root 0; the children of the split k, counted from 0, are
-    2 k + 1 and 2 k + 2. A boosted tree has a `rule` of votes, and of its nodes these are the exits.
+    Nodes are numbered as they are created. The root is 0, and the children of split k (from 0) are
+    2 k + 1 and 2 k + 2. A boosted tree has a `rule` for votes, and its nodes here are exits.
     """
 
-    #: Why growing stops, by the status of the kernel.
+    #: Stop reasons by the status of the kernel.
     stop_reasons: ClassVar[Mapping[str, str]]
-    #: The tree ahead if rows are elsewhere, and the methods that go on with it, by status.
+    #: For rows in partitions: the remote tree, and the methods that continue it, by status.
     ahead: Any = None
     callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
@@ -118,19 +116,19 @@ class TreeArrays:
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = exact, n_classes
         self.criterion = CODES[limits.criterion]
-        # Partitioned in place, so that of columns, whose arrays do not change, there is a copy.
+        # The order is partitioned in place, so a shared read-only order is copied.
         self.order = data.order if data.order.flags.writeable else data.order.copy()
         self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
         self.special = data.columns.special
         self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
         self.rows = rows[:0] if exact else rows.copy()
         if self.ranks is not None:
-            # As sorted columns would list them: by the first.
+            # The first column determines the order, as with sorted columns.
             self.rows = self.ranks[0, rows].argsort(kind="stable").astype(np.int32)
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        # What the masses of nodes are measured in; those of a boosted tree are shares.
+        # Unit of the weights of nodes; in a boosted tree these are relative to all weight.
         self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
@@ -144,15 +142,15 @@ class TreeArrays:
         grow.begin_root(self)
 
     def _make_nodes(self, most_leaves: int) -> None:
-        """Make the places for nodes, and for what is found in the columns at one."""
+        """Allocate the arrays for nodes, and for the search at a node."""
         d, n_classes = len(self.data.order), self.n_classes
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.best = np.empty(d)
         self.picked = np.arange(d, dtype=np.int32)
         feature_costs = self.limits.feature_costs
         self.to_pay = np.empty(0 if feature_costs is None else len(feature_costs.cost))
-        # Pages of these that are never written are never taken from the system. Two nodes more:
-        # the sides of a split that is looked at are measured where the next children will be.
+        # Memory pages that are never written cost nothing. Two extra nodes hold the sides of a
+        # split during look-ahead, at the position of the next children.
         capacity = 2 * most_leaves + 1
         self.node = np.empty(capacity, dtype=NODE)
         self.mass = np.empty((capacity, n_classes or 2), dtype=np.int64)
@@ -169,7 +167,7 @@ class TreeArrays:
 
     @property
     def at(self) -> int:
-        """The node that is worked on."""
+        """The current node."""
         return int(self.counter["at"])
 
     def n_rows_at(self, node: int) -> int:
@@ -177,7 +175,7 @@ class TreeArrays:
         return int(self.node["stop"][node] - self.node["start"][node])
 
     def newest(self) -> Any:
-        """Return the record of the node split last."""
+        """Return the record of the latest split."""
         raise NotImplementedError
 
 
@@ -192,9 +190,9 @@ class CartArrays(TreeArrays):
         self.exponent = data.weight_exponent
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
-        """Begin a tree of the same classification with other weights > 0 of its rows.
+        """Start a tree of the same classification problem with other positive weights.
 
-        `order` has the sorted orders as they were at first.
+        `order` has the original sorted orders.
         """
         data = self.data
         rows = data.rows if data.exact else None
@@ -207,7 +205,7 @@ class CartArrays(TreeArrays):
         grow.begin_root(self)
 
     def newest(self) -> CartStep:
-        """Return the record of the node split last."""
+        """Return the record of the latest split."""
         at = self.at
         nodes = self.node[at : at + 1]
         feature, low, high = (nodes[name] for name in ("feature", "low", "high"))
@@ -223,7 +221,7 @@ class CartArrays(TreeArrays):
         return Tree(**columns, **problem.model_fields(), settings=settings, stop_reason=stop_reason)
 
     def grown(self) -> Grown:
-        """Return the nodes that the root leads to, in preorder."""
+        """Return the nodes of the tree in preorder."""
         n, rows = int(self.counter["nodes"]), self.data.rows
         nodes, place = np.empty(n, dtype=NODE), np.empty(n, dtype=np.int32)
         children = np.empty((n, 2), dtype=np.int32)
@@ -237,23 +235,24 @@ class CartArrays(TreeArrays):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grown:
-    """A tree as it was grown, its nodes in preorder.
+    """A grown tree, with its nodes in preorder.
 
     Attributes
     ----------
     nodes : ndarray of NODE, shape (n_nodes,)
-        As in `TreeArrays`, or what has the fields that are read of those; `low` and `high` are rows
-        of X, or bins.
+        As in `TreeArrays`, or an array with the fields that are used here. `low` and `high` are
+        rows of X, or bins.
     children : ndarray of int32, shape (n_nodes, 2)
         As in `Tree`.
     mass : ndarray of int64, shape (n_nodes, J) or (n_nodes, 2)
-        Fixed-point masses of the classes; of a regression, of all rows first.
+        Fixed-point weights of the classes; in regression the first column is the weight of all
+        rows.
     scale, exponent : float, int
-        Of the weights, see `TrainingData`.
+        Scale of the weights, see `TrainingData`.
     special : ndarray of uint8, shape (d,), or None
-        What is special about the columns.
+        Flags of features with missing values or categories.
     subset : ndarray of uint64, shape (n_nodes, 4)
-        The levels above, where a category was split; empty without such columns.
+        Categories above the split, as bits; empty without categorical features.
     """
 
     nodes: Array
@@ -272,7 +271,7 @@ def thresholds_of(
     between: Callable[[IntArray, IntArray, IntArray], FloatArray],
     special: NDArray[np.uint8] | None,
 ) -> FloatArray:
-    """Return the thresholds of nodes that are split; `between` gives those between rows or bins."""
+    """Return the thresholds of splits; `between` computes those between two rows or bins."""
     if special is None:
         return between(feature, low, high)
     threshold = np.where(low < 0, HALF, MOST_FLOAT)
@@ -284,10 +283,10 @@ def thresholds_of(
 def tree_columns(
     problem: Problem, grown: Sequence[Grown], criterion: str
 ) -> tuple[IntArray, dict[str, Any]]:
-    """Return where each tree begins, and the columns of `TREE_COLUMNS` of all of them."""
+    """Return the start of each tree, and the arrays of `TREE_COLUMNS` for all trees."""
     sizes = [len(tree.nodes) for tree in grown]
     root = np.cumsum([0, *sizes])
-    # As they are: NumPy promotes and copies structs field by field.
+    # As raw bytes, since NumPy concatenates structs slowly, field by field.
     kind = grown[0].nodes.dtype
     raw = np.dtype((np.void, kind.itemsize))
     nodes = np.concatenate([tree.nodes.view(raw) for tree in grown]).view(kind)
@@ -305,7 +304,7 @@ def tree_columns(
     if problem.classes is None:
         weight = mass[:, 0] * unit
         value = np.ldexp(nodes["mean"], problem.exponent)
-        # The sum of squares is of the weights as they are scaled.
+        # The sum of squares uses the scaled weights.
         impurity = np.ldexp(nodes["loss"] / weight, 2 * problem.exponent)
     else:
         total = mass.sum(axis=1)
@@ -339,7 +338,7 @@ def tree_columns(
 def grow_tree(
     arrays: TreeArrays, workers: threads.Workers, callback: Callable[[int, Any], Any] | None
 ) -> str:
-    """Split nodes until done; returns why growing stopped."""
+    """Split nodes until growth ends; return the stop reason."""
     large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
     cells = threads.CELLS_PER_CALL if callback is None else 1
     n_reported = arrays.n_splits
@@ -361,15 +360,14 @@ def grow_tree(
 
 
 def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
-    """Search the pending node, its columns shared out among threads."""
+    """Search the pending node; threads share its features."""
     best_value = math.inf
 
     def search(first: int, last: int) -> None:
         nonlocal best_value
         value = grow.search_pending(arrays, first, last, best_value, np.zeros_like(arrays.work))
-        best_value = min(
-            best_value, value
-        )  # what another thread has just noted may be lost: no harm
+        # A lost update by another thread does no harm.
+        best_value = min(best_value, value)
 
     workers.run(search, int(arrays.counter["picked"]), cells=arrays.n_rows_at(arrays.at))
 
@@ -384,9 +382,9 @@ def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
 
 
 class BoostedArrays(TreeArrays):
-    """The arrays of a boosted tree: its splits are nodes of the model, all other nodes exits.
+    """The arrays of a boosted tree; its splits are nodes of the model, all other nodes are exits.
 
-    The first splits, `n_replayed` at most, are not searched for but made by `replay`.
+    The first splits, up to `n_replayed`, come from a model through `replay`.
     """
 
     rule: VoteRule
@@ -409,12 +407,12 @@ class BoostedArrays(TreeArrays):
         rows = np.arange(n, dtype=np.int32)
         label = (rows >= data.n_negative).astype(np.int32)
         super().__init__(data, rows, label, tree_limits.leaves, tree_limits, rule)
-        # Thresholds of the splits that were not searched for, and the sides of missing rows there.
+        # Thresholds of replayed splits, and the exits for missing values there.
         self.replayed_thresholds: FloatArray = np.empty(0)
         self.replayed_missing: FloatArray | None = None
 
     def replay(self, model: DecisionGraph) -> None:
-        """Open the nodes of a tree as they are."""
+        """Add the nodes of an existing tree."""
         entrance = {int(next_): 1 + at for at, next_ in enumerate(model.next.ravel())}
         for split in range(model.n_nodes):
             node = entrance[split] if split else 0
@@ -425,9 +423,9 @@ class BoostedArrays(TreeArrays):
     def test_of(
         self, model: DecisionGraph, split: int, node: int, subset: NDArray[np.uint64]
     ) -> tuple[int, int, int]:
-        """Return column, place, and side of missing rows of a split of a model.
+        """Return feature, position, and exit for missing values of a split of a model.
 
-        The levels of a set are written where those of the node are.
+        If the split is a set of categories, it is written to ``subset[node]``.
         """
         feature, missing = int(model.feature[split]), -1
         if model.missing is not None:
@@ -436,12 +434,12 @@ class BoostedArrays(TreeArrays):
             subset[node] = model.inputs.member[feature - model.n_features]
             return int(model.inputs.column[feature - model.n_features]), 0, missing
         if has(self.special, LEVELS, feature):
-            subset[node] = 0  # "is it missing?" is a cut above all levels
+            subset[node] = 0  # all categories are below, only missing values above
             return feature, 0, missing
         return feature, self._place(node, feature, float(model.threshold[split])), missing
 
     def _place(self, node: int, feature: int, threshold: float) -> int:
-        """Return the place of a cut of a node: rows, or the bin, at or below the threshold."""
+        """Return the position of a split of a node: the number of rows below, or the bin."""
         columns = self.data.columns
         if not (isinstance(columns, SortedColumns) and self.exact):
             return columns.bin_below(feature, threshold)
@@ -449,22 +447,22 @@ class BoostedArrays(TreeArrays):
         return columns.n_below(feature, self.order[feature, start:stop], threshold)
 
     def thresholds(self, nodes: NDArray[np.int64]) -> FloatArray:
-        """Return the thresholds of nodes that were searched for."""
+        """Return the thresholds of splits that were searched for."""
         feature, low, high = (self.node[name][nodes] for name in ("feature", "low", "high"))
         return thresholds_of(feature, low, high, self._between, self.special)
 
     def _between(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
-        """Return the thresholds of columns between rows, or between bins."""
+        """Return the thresholds of features between rows, or between bins."""
         columns = self.data.columns
         if not isinstance(columns, SortedColumns):
             return np.asarray(columns.threshold(feature, low, None))
         if not self.exact:
             return np.asarray(columns.threshold(feature, low, columns.bin_start[feature, high]))
-        # The kernel names the two rows between which it cut: positions have moved since.
+        # The kernel returns the two rows next to the split, since rows have moved since then.
         return np.asarray(midpoint(columns.values(feature, low), columns.values(feature, high)))
 
     def newest(self) -> StepRecord:
-        """Return the record of the node opened last."""
+        """Return the record of the latest node."""
         at = self.at
         child = self.node["child"][at]
         below, above = self.vote["own"][child : child + 2].tolist()
@@ -485,12 +483,12 @@ class BoostedArrays(TreeArrays):
         )
 
     def _mass_at(self, node: NDArray[np.int64]) -> FloatArray:
-        """Return the reach masses of nodes."""
+        """Return the reach of nodes."""
         negative, positive = np.ldexp(self.mass[node].T, -self.node["shift"][node])
         return np.asarray(negative + positive)
 
     def _missing(self, split: NDArray[np.int64]) -> FloatArray:
-        """Return the exits of missing rows of nodes: of larger reach where there were none."""
+        """Return the exits for missing values: the exit of larger reach if there were none."""
         child = self.node["child"][split]
         heavier = np.asarray(is_heavier(self._mass_at(child + 1), self._mass_at(child)))
         if self.special is None:
@@ -499,17 +497,17 @@ class BoostedArrays(TreeArrays):
         return np.where(side >= 0, side, heavier).astype(np.float64)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the weights of the classes, each rounded once."""
+        """Return the sums of the class weights, each rounded once."""
         return self.data.class_sums()
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:
-        """Return the sums of the weights of the classes at nodes, each rounded once, (nodes, 2)."""
+        """Return the sums of the class weights at nodes, each rounded once, (nodes, 2)."""
         return np.array([self._real_sums_at(node) for node in nodes])
 
     def _real_sums_at(self, node: int) -> tuple[float, float]:
         start, stop = (int(self.node[name][node]) for name in ("start", "stop"))
         if self.exact and node:
-            # The column by which the parent is split is always partitioned.
+            # The order of the feature that splits the parent is always up to date.
             parent = int(self.node["parent"][node])
             rows = self.order[int(self.node["feature"][parent]), start:stop] & ROW_MASK
         else:
@@ -518,9 +516,9 @@ class BoostedArrays(TreeArrays):
         return math.fsum(weight[~second]), math.fsum(weight[second])
 
     def sure(self, certificate: FloatArray, split: NDArray[np.int64]) -> FloatArray:
-        """Return certificates, from sums of the real weights where rounding may have changed them.
+        """Return certificates, computed from unrounded weights if rounding may have changed them.
 
-        `split` are the nodes that were split, in their order.
+        `split` lists the split nodes in their order.
         """
         n = 2 * len(split) + 1
         nodes, gathered = self.node[:n], self.vote["gathered"][:n]
@@ -546,7 +544,7 @@ class BoostedArrays(TreeArrays):
         """Return the tree grown so far."""
         n = self.n_splits
         nodes, votes = self.node[: 2 * n + 1], self.vote[: 2 * n + 1]
-        next_ = (nodes["child"] - 1) >> 1  # OUT of exits that are open
+        next_ = (nodes["child"] - 1) >> 1  # OUT for open exits
         is_open = next_ == OUT
         opened = (~is_open).nonzero()[0]
         split = np.empty(n, dtype=np.int64)
@@ -558,7 +556,7 @@ class BoostedArrays(TreeArrays):
         certificate[0], certificate[1:] = start, votes["certificate"][split]
         negative, positive = np.ldexp(self.mass[: 2 * n + 1].T, -nodes["shift"])
         if n:
-            # A small certificate is the difference of large masses: here it is a plain sum.
+            # A small certificate is an inaccurate difference of large sums: add up the bounds.
             gathered = votes["gathered"]
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
             certificate[-1] = math.fsum(terms[is_open].tolist()) / self.mass_unit
@@ -585,7 +583,7 @@ class BoostedArrays(TreeArrays):
         )
 
     def _tests(self, split: NDArray[np.int64]) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes read: columns, or sets of levels."""
+        """Return the model fields for the features and sets of categories that nodes compare."""
         column, is_set = self.node["feature"][split], self.node["low"][split] < 0
         if not len(self.subset):
             return self.data.model_columns(column)
@@ -597,7 +595,7 @@ class BoostedArrays(TreeArrays):
 def limits_of(
     weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, n_replayed: int = 0
 ) -> CartLimits:
-    """Return the limits of a tree of n rows as the grower takes them, `n_replayed` splits made first."""
+    """Return the limits of a boosted tree for n rows; the first `n_replayed` splits are given."""
     leaves = 1 + min(limits.nodes, n_replayed + max(n - 1, 1), MOST_NODES)
     return CartLimits(
         weak.criterion,

@@ -1,4 +1,4 @@
-"""Rows that growth does not see, given or held out, which say how large a model is best."""
+"""Validation sets for early stopping, passed by the user or split off the training data."""
 
 from __future__ import annotations
 
@@ -34,26 +34,25 @@ from pboost.models.nodes import ABOVE, BELOW
 from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, check_number, shown
 from pboost.values.options import Option
 
-#: Returns number k of some rows.
+#: Returns values that node k compares, for some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], Array]
-#: Nodes without improvement after which growth ends, where no number is given.
+#: Default of `n_iter_no_change`.
 PATIENCE = 50
-#: The setting `validation` of fits to which the rows were given.
+#: Value of the setting `validation` if the rows were passed by the user.
 GIVEN = "given"
 
 
 class ValidationOptions(TypedDict, total=False):
-    """Rows by which growth ends early.
+    """The options of early stopping.
 
     Parameters
     ----------
     validation : tuple or float, optional
-        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
-        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
-        held out. The model returned is the first, of those that growth went through, with the
-        least error on these rows; ``record.validation`` holds all errors.
+        Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
+        (0, 0.5] of the training rows, stratified by class and drawn with `rng`. The first model
+        with the lowest validation error is returned; ``record.validation`` has all errors.
     n_iter_no_change : int, optional
-        With `validation`: growth ends after so many nodes without a new least error; default 50.
+        With `validation`: stop after this number of nodes without improvement. Default: 50.
     """
 
     validation: Annotated[Validation, Option(None)]
@@ -62,27 +61,27 @@ class ValidationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationRows:
-    """The rows that the options `validation` and `n_iter_no_change` of one fit mean.
+    """The validation rows of one fit, from the options `validation` and `n_iter_no_change`.
 
     Attributes
     ----------
     problem : Problem
-        What to train with: the rows that are held out have weight 0.
+        Training data; validation rows have weight 0.
     drawn : ndarray of int, shape (n,)
-        The rows held out; none where others are given.
+        Validation rows drawn from the training data; empty if the user passed a validation set.
     X : ndarray, shape (n, d), or None
-        Values of the rows that are given, and of rows held out that no bin can hold.
+        Values of a validation set, or of drawn rows that cannot be binned.
     y : ndarray, shape (n,)
-        Whether a row has the second label; of more than two the number of its label; numbers of a
-        regression.
+        For two classes, whether a row has the second; for more, the class number; for regression,
+        the target.
     weight : ndarray of float64, shape (n,)
-        Their weights.
+        Weights of the rows.
     n_iter_no_change : int
-        Nodes or trees without improvement after which growth ends.
+        Number of nodes or rounds without improvement after which growth ends.
     settings : dict
-        The options, for the model's record of how it was made.
+        The options, for the settings of the model.
     elsewhere : object, or None
-        What has the rows that a row source holds out; the arrays are then empty.
+        Object that holds the validation rows of a row source; the arrays are then empty.
     """
 
     problem: Problem
@@ -96,7 +95,7 @@ class ValidationRows:
 
 
 def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
-    """Return which rows are to be held out before X is read; None without a share of them."""
+    """Return the fraction of rows to draw for validation before X is read, or None."""
     if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
     share = check_number("validation", validation, min_value=0.0, max_value=0.5, open_min=True)
@@ -106,10 +105,10 @@ def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> Hol
 def validation_rows(
     validation: object, n_iter_no_change: object, problem: Problem, rng: Seed, *, holes: bool = True
 ) -> ValidationRows | None:
-    """Return the rows that `validation` means: data, or a share to hold out; None without.
+    """Return the validation rows, or None without `validation`.
 
-    A problem whose rows are held out already, see `held_share`, stays as it is. `holes`: whether
-    values may be missing.
+    If the rows were already drawn, see `held_share`, the problem does not change. `holes` allows
+    missing values.
     """
     if validation is None:
         if n_iter_no_change is not None:
@@ -124,8 +123,8 @@ def validation_rows(
     )
     if isinstance(problem.columns, RowTable):
         raise NotImplementedError(
-            "validation: expected None with oracles and estimators, whose answers are not numbers "
-            "that are compared with thresholds"
+            "validation: expected None with oracles and estimators, since early stopping needs "
+            "splits that compare numbers with thresholds"
         )
     hold = held_share(validation, rng)
     if hold is None:
@@ -148,14 +147,14 @@ def validation_rows(
 
 
 def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
-    """Return X, y and the weights of validation data."""
+    """Return X, y and the weights of a validation set passed by the user."""
     if isinstance(validation, RowSource):
         X, *more = validation.gather()
         check_values(X, "to validate with")
         validation = values_of(X), *more
     if len(validation) not in (2, 3):
         raise ValueError(
-            "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, got "
+            "validation: expected (X, y), (X, y, sample_weight) or a fraction of the rows, got "
             f"{len(validation)} items"
         )
     X, y, sample_weight = (*validation, None)[:3]
@@ -185,66 +184,66 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
 
 
 def _of_two(classes: Array, label: Array) -> Array:
-    """Return numbers of labels, of two whether it is the second."""
+    """Return class numbers, or with two classes whether each row has the second."""
     return label if len(classes) > 2 else label == 1
 
 
 def _ones(weight: FloatArray | None, n: int) -> FloatArray:
-    """Return weights; None are n ones."""
+    """Return the weights, or n ones for None."""
     return np.ones(n) if weight is None else weight
 
 
-# Rows that are watched while a graph grows: they are kept by the open exit at which they are, so
-# that a node costs no more than the rows that arrive at it.
+# Each open exit keeps its validation rows while a graph grows. A new node then costs only the rows
+# that reach it.
 
 
 class EarlyStoppingRows(Protocol):
-    """Rows by whose predictions growth ends, wherever they are.
+    """Validation rows of a growing graph, in one table or in partitions.
 
     Attributes
     ----------
     total, wrong : int
-        Weight of all rows in fixed point, so that equal errors are equal numbers, and of those that
-        are predicted wrongly without nodes.
+        Weight of all rows in fixed point, so that equal errors are equal numbers; and weight of the
+        rows that a model without nodes predicts wrongly.
     """
 
     total: int
     wrong: int
 
     def taken(self, records: Sequence[StepRecord]) -> Sequence[int]:
-        """Take further nodes; returns the weight of the wrong rows after each.
+        """Add nodes; return the weight of the wrong rows after each of them.
 
-        There are fewer if a row comes to a node of which it is not yet known where missing values
-        go.
+        The result ends before a node that a missing value reaches, if its exit for missing values
+        is not yet decided.
         """
 
     def stages(self, model: DecisionGraph) -> Iterable[int]:
         """Return the weight of the wrong rows at each stage of a model."""
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all have one decision value, or J."""
+        """Return the weight of the wrong rows if all rows have these decision values."""
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Free the rows."""
 
 
 class WatchedRows:
-    """`EarlyStoppingRows` rows that are here.
+    """Validation rows in one table; see `EarlyStoppingRows`.
 
     Parameters
     ----------
     X : ndarray, shape (n, d)
-        Their values.
+        Values of the rows.
     value : callable
-        Returns what a node compares with its threshold: (number, rows) to their values.
+        Returns the values that a node compares with its threshold, given (feature, rows).
     label : ndarray, shape (n,)
-        Whether they have the second label, or the number of the label.
+        Whether each row has the second class, or its class number.
     weight : ndarray of int64, shape (n,)
-        Their weights in fixed point.
+        Weights in fixed point.
     n_labels : int
-        Number of labels.
+        Number of classes.
     has_sides : bool
-        Whether what nodes compare can be missing.
+        Whether values that nodes compare can be missing.
     """
 
     def __init__(
@@ -265,12 +264,12 @@ class WatchedRows:
         self.wrong = self._wrong = self._mass_wrong(np.arange(n))
 
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
-        """Take further nodes, see `EarlyStoppingRows`."""
+        """Add nodes; see `EarlyStoppingRows`."""
         wrong_weights = []
         for record in records:
             rows = [self._at.pop(exit_) for exit_ in record.parents]
             at_node = np.concatenate(rows) if rows else np.arange(len(self._score))
-            # In float64, in which thresholds are compared wherever a model is evaluated.
+            # Thresholds are compared in float64 wherever a model is evaluated.
             above = self._above(record, self._value(record.feature, at_node).astype(np.float64))
             if above is None:
                 break
@@ -284,7 +283,7 @@ class WatchedRows:
         return wrong_weights
 
     def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
-        """Return which rows take exit 1 of a node that reads this; None if that is not known."""
+        """Return which rows take exit 1 of a node; None if this is not yet decided."""
         if record.levels:
             words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
             value = in_set(value, np.unpackbits(words, bitorder="little"))
@@ -303,7 +302,7 @@ class WatchedRows:
                 yield int(self._weight[_said(score) != self._label].sum())
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all have one decision value, or J."""
+        """Return the weight of the wrong rows if all rows have these decision values."""
         predicted = _said(np.broadcast_to(score, self._score.shape))
         return int(self._weight[self._label != predicted].sum())
 
@@ -312,28 +311,28 @@ class WatchedRows:
         return int(self._weight[rows[wrong]].sum())
 
     def close(self) -> None:
-        """Let go of nothing."""
+        """Do nothing, since there is nothing to free."""
 
 
 def _said(score: FloatArray) -> Array:
-    """Return whether decision values predict the second label; of several the label predicted."""
+    """Return whether decision values predict the second class; for more, the predicted class."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
 def values_read(data: TrainingData, X: Array) -> Value:
-    """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
+    """Return a function for the values of X that nodes trained on `data` compare."""
     inputs = data.inputs
     if inputs is not None:
         X = in_sums(X, data.problem.table)
     if isinstance(inputs, GrownInputs):
-        # There are none yet.
+        # The nodes do not exist yet.
         return lambda number, rows: inputs.value(number, X, rows.astype(np.int32))
     values = X if inputs is None else inputs.values(X)
     return lambda number, rows: values[rows, number]
 
 
 def watched_rows(data: TrainingData, rows: ValidationRows) -> WatchedRows:
-    """Return validation rows that are here, as growth on `data` watches them."""
+    """Return validation rows in one table for a graph that grows on `data`."""
     X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
     weight, classes = to_fixed_point(rows.weight)[1], rows.problem.classes
     n_labels = 0 if classes is None else len(classes)

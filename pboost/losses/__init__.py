@@ -1,7 +1,8 @@
-"""Losses: what an additive model minimises, as functions of the label and the decision value.
+"""Losses of additive models, as functions of the target and the decision value.
 
-Each has its value, gradient, curvature, link to a probability and best constant. Margins from -1e6
-to 1e6 neither overflow nor cancel, but the exponential's values beyond the numbers are infinite.
+Each loss has a value, a gradient, a second derivative, a link to probabilities and a best constant.
+Margins from -1e6 to 1e6 cause neither overflow nor cancellation, except that the exponential loss
+can be infinite.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from pboost.values.peers import value_here
 __all__ = ["Loss", "check_loss", "compiled"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
-#: The losses that can be given by name.
+#: The losses that can be selected by name.
 LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss
 
 
 def is_of_package(loss: object) -> bool:
-    """Return whether a loss is one that the package knows by its name and numbers."""
+    """Return whether a loss is built in, so that compiled code can compute it."""
     return isinstance(loss, Loss) and type(LOSSES.get(loss.name)) is type(loss)
 
 
 def check_loss(loss: object) -> Loss:
-    """Return a loss, given by name or as one of your own, whose derivatives are compared.
+    """Return a loss given by name, or check the derivatives of a custom loss.
 
     Parameters
     ----------
     loss : str or Loss
-        "exponential", "log_loss", "hinge" or "probit", of two labels; "softmax", of any number;
-        "squared_error", "absolute_error", "huber", "quantile" or "poisson", of numbers; of one's
-        own parameters as ``Huber(2.0)`` and ``Quantile(0.9)``.
-        One of your own derives from `Loss` and defines `value` and `gradient`.
+        "exponential", "log_loss", "hinge" or "probit" for two classes; "softmax" for any number of
+        classes; "squared_error", "absolute_error", "huber", "quantile" or "poisson" for regression.
+        For other parameters pass an object such as ``Huber(2.0)`` or ``Quantile(0.9)``. A custom
+        loss is a subclass of `Loss` that defines `value` and `gradient`.
 
     Returns
     -------
@@ -47,11 +48,11 @@ def check_loss(loss: object) -> Loss:
     Raises
     ------
     TypeError
-        If it is neither a name nor a `Loss`.
+        If `loss` is neither a name nor a `Loss`.
     ValueError
-        If the name is unknown; or if a function of it does not return one finite number for each
-        row, or the gradient or the curvature is not what differences say, on a grid of decision
-        values from -4 to 4.
+        If the name is unknown, if a function of the loss does not return one finite number per row,
+        or if a derivative differs from finite differences on a grid of decision values from -4 to
+        4.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def check_loss(loss: object) -> Loss:
         return LOSSES[loss]
     if not isinstance(loss, Loss):
         raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}")
-    # Of compiled ones the rows say what is wrong.
+    # The derivatives of a compiled loss are checked on the training rows.
     if not is_of_package(loss) and not isinstance(loss, CompiledLoss):
         check_derivatives(loss, type(loss).curvature is not Loss.curvature)
     return loss

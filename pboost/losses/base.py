@@ -1,4 +1,4 @@
-"""What all losses have in common."""
+"""Base class of the losses."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from pboost.values import Array, FloatArray
 
 
 class RowSums(Protocol):
-    """Sums of `values_of` over all rows, whatever their order."""
+    """Sums of `values_of` over all rows; they do not depend on the order of the rows."""
 
     @property
     def n_classes(self) -> int:
-        """Number of classes whose numbers are targets."""
+        """Number of classes, if the targets are class numbers."""
 
     def exact(self, name: str) -> float:
         """Return the sum of numbers >= 0."""
 
     def fine(self, name: str) -> float:
-        """Return the sum of numbers: of whole numbers, and of the remainders."""
+        """Return the sum of numbers of any sign."""
 
 
 def values_of(name: str, y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return numbers to add up, by their name: those of a class by its number."""
+    """Return the numbers to add up; `name` is a kind of sum or a class number."""
     if name == "above":
-        # An index by a mask takes eight times as long where labels are mixed.
+        # A boolean index takes eight times as long if the classes are mixed.
         return weight.compress(y > 0)
     if name == "below":
         return weight.compress(y < 0)
@@ -44,14 +44,14 @@ def values_of(name: str, y: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 class TableSums:
-    """`RowSums` of rows in one table."""
+    """Sums over the rows of one table; see `RowSums`."""
 
     def __init__(self, y: FloatArray, weight: FloatArray, n_classes: int = 0) -> None:
         self._y, self._weight, self._n_classes = y, weight, n_classes
 
     @property
     def n_classes(self) -> int:
-        """Number of classes whose numbers are targets."""
+        """Number of classes, if the targets are class numbers."""
         return self._n_classes
 
     def exact(self, name: str) -> float:
@@ -59,7 +59,7 @@ class TableSums:
         return exact_sum(values_of(name, self._y, self._weight))
 
     def fine(self, name: str) -> float:
-        """Return the sum of numbers: of whole numbers, and of the remainders."""
+        """Return the sum of numbers of any sign."""
         values = values_of(name, self._y, self._weight)
         largest = float(np.abs(values).max(initial=0.0))
         if not 0.0 < largest < np.inf:
@@ -68,12 +68,12 @@ class TableSums:
 
 
 def _units(largest: float, n: int) -> tuple[int, int]:
-    """Return bits and exponent of n numbers of this size: float64 holds the sum of such numbers."""
+    """Return bits and exponent so that float64 holds the sum of n rounded numbers exactly."""
     return 51 - n.bit_length(), math.frexp(largest)[1]
 
 
 def fine_parts(values: FloatArray, largest: float, n: int) -> tuple[float, float]:
-    """Return the sums of some of n numbers, `largest` in size: of whole numbers and of remainders."""
+    """Return the exact sums of the rounded values and of the remainders, out of n values."""
     bits, exponent = _units(largest, n)
     values = np.ldexp(np.ldexp(values, -exponent), bits)
     integers = np.rint(values)
@@ -81,59 +81,61 @@ def fine_parts(values: FloatArray, largest: float, n: int) -> tuple[float, float
 
 
 def joined(largest: float, n: int, integer_sum: float, finer: float) -> float:
-    """Return the sum of n numbers, given those of `fine_parts`."""
+    """Return the sum of n numbers, given the sums from `fine_parts`."""
     bits, exponent = _units(largest, n)
     return float(np.ldexp(integer_sum + math.ldexp(finer, -bits), exponent - bits))
 
 
-#: Largest decision value of a leaf of one class: half log odds of 2**52.
+#: Maximum decision value of a leaf with a single class: half the log odds of 2**52.
 HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
-#: What other libraries call the log loss, of any number of classes.
+#: Names of the log loss in other libraries, for any number of classes.
 LOG_LOSS = " logloss log deviance crossentropy cross_entropy"
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Base of the losses; a loss of your own derives from it and defines `value` and `gradient`.
+    """Base class of the losses.
 
-    Labels y are -1 and +1, or numbers where `is_regression`. y and f are arrays of float64 of one
-    shape; what is returned has that shape. Minimisers along a line are then searched for with the
-    gradient. The value need not be convex in f: a search never ends above where it began.
-    `check_loss` compares the gradient, and the curvature if there is one, with differences.
+    A custom loss is a subclass that defines `value` and `gradient`. The targets y are -1 and +1, or
+    numbers if `is_regression` is True. All functions take arrays y and f of float64 with the same
+    shape, and return an array of that shape. The loss need not be convex in f. `check_loss`
+    compares
+    the gradient and the second derivative with finite differences.
 
     Attributes
     ----------
     name : str
-        How the loss is called in options and records.
+        Name of the loss in options and models.
     is_regression : bool
         Whether y may be any number.
     limit : float
-        Bound on what is added to a decision value, where rows of one class have no minimum.
+        Maximum absolute step of a decision value, for leaves in which the loss has no minimum.
     least : float
-        Least number that y may be.
+        Minimum of the target.
     is_newton : bool
-        Whether Newton steps find the values of all leaves at once: of convex, curved losses.
+        Whether Newton steps find the values of all leaves at once. The loss must be convex and have
+        a second derivative.
     reported : float
-        The factor of `value` in the losses that models report: 2 for the squared loss, so that they
-        are mean squared errors, else 1.
+        Factor of `value` in the losses that models report: 2 for the squared error, which gives the
+        mean squared error, else 1.
     link : str
-        How probabilities or predictions follow from decision values, see `TreeEnsemble`; "none" if
-        the function is not known to other formats.
+        How probabilities or predictions follow from decision values, see `TreeEnsemble`. "none" if
+        exported models cannot compute them.
     is_multiclass : bool
-        Whether y is the number of a class, and f has a score for each class.
+        Whether y is a class number and f has one decision value per class.
     is_summed : bool
-        Whether derivatives, leaf values and the constant are sums over rows, so that partitions can
-        be added up.
+        Whether derivatives, leaf values and the constant need only sums over rows, so that the
+        rows can be in partitions.
     max_delta_step : float or None
-        The default bound on the value of a leaf in a regression.
+        Default of `max_delta_step` in regression.
     held : float
-        The default `l2_regularization` of a classification, as a number of rows.
+        Default of `l2_regularization` in classification, as a number of rows.
     kernel_at_0 : float or None
-        What the compiled loss is at f = 0, if it leaves out a constant of each row.
+        Value of the compiled loss at f = 0, if it omits a constant of each row.
     elsewhere : str
-        The names that other libraries have for it, in small letters.
+        Lower-case names of this loss in other libraries.
     use : str
-        When it is meant, if such a name means several losses.
+        When to use this loss, if a name in `elsewhere` stands for several losses.
 
     Examples
     --------
@@ -167,11 +169,15 @@ class Loss:
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""
-        raise NotImplementedError(f"{type(self).__name__}: a loss defines value(y, f)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method value(y, f), got none; define it"
+        )
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the derivative in f; at a kink any number between those on its sides."""
-        raise NotImplementedError(f"{type(self).__name__}: a loss defines gradient(y, f)")
+        """Return the derivative in f, or a subgradient at a kink."""
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method gradient(y, f), got none; define it"
+        )
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the second derivative in f.
@@ -179,28 +185,28 @@ class Loss:
         Raises
         ------
         NotImplementedError
-            If the loss has none that is of use.
+            If the loss has no useful second derivative.
         """
-        raise NotImplementedError(f"the {self._called} loss has no curvature")
+        raise NotImplementedError(f"the {self._called} loss has no second derivative")
 
     def probability(self, f: FloatArray) -> FloatArray:
-        """Return the probability of the label +1 of which f is the best decision value.
+        """Return the probability of the class +1 for each decision value.
 
         Raises
         ------
         NotImplementedError
-            If decision values of this loss are no probabilities.
+            If decision values of this loss do not give probabilities.
         """
         raise NotImplementedError(
-            f"decision values of the {self._called} loss do not tell probabilities"
+            f"decision values of the {self._called} loss do not give probabilities"
         )
 
     def prediction(self, f: FloatArray) -> FloatArray:
-        """Return the number that is predicted, in a regression: the decision value itself."""
+        """Return the predicted number in regression: by default the decision value."""
         return f
 
     def check_targets(self, y: FloatArray, rows: Array) -> None:
-        """Raise ValueError if numbers y are not as this loss needs them; `rows` are their rows."""
+        """Raise ValueError if the loss does not allow a target; `rows` are the row numbers."""
         low = y < self.least
         if low.any():
             k = int(np.argmax(low))
@@ -210,12 +216,12 @@ class Loss:
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the number of least total loss as decision value of all rows."""
+        """Return the decision value that minimizes the total loss if all rows have the same."""
         return self.leaf_value(y, np.zeros(len(y)), weight)
 
     def constant_of(self, sums: RowSums) -> Any:
-        """Return the best constant, given sums over rows, of which it is a function."""
-        raise NotImplementedError(f"the {self} loss has no constant that follows from sums")
+        """Return the best constant, given sums over rows."""
+        raise NotImplementedError(f"the {self} loss cannot compute its constant from sums")
 
     def leaf_value(
         self,
@@ -224,30 +230,30 @@ class Loss:
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss from decision values, in a direction.
+        """Return the step along a direction that minimizes the total loss.
 
         Parameters
         ----------
         y, f : ndarray of float64, shape (n,)
-            Labels, and decision values so far.
+            Targets and current decision values.
         weight : ndarray of float64, shape (n,)
             Weights >= 0 of the rows.
         direction : ndarray of float64, shape (n,), optional
-            What a step of 1 adds to each decision value; default: 1.
+            Change of each decision value with a step of 1. Default: 1.
 
         Returns
         -------
         float
-            s such that the weighted sum of ``value(y, f + s * direction)`` is least, or, where it
-            is not convex, a local minimum not above s = 0. A step changes no decision value by
-            more than `limit`.
+            The step s that minimizes the weighted sum of ``value(y, f + s * direction)``. If the
+            loss is not convex, a local minimum whose loss is not above the loss at s = 0. No
+            decision value changes by more than `limit`.
         """
         return line_search(self, y, f, weight, direction)
 
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
-        """Return the `leaf_value` of each group, `count` rows after another."""
+        """Return the `leaf_value` of each group of consecutive rows, of sizes `count`."""
         if self.is_newton:
             return newton_steps(self, y, f, weight, count)
         cuts = np.cumsum(count)[:-1]
@@ -255,12 +261,12 @@ class Loss:
         return np.array([self.leaf_value(*part) for part in parts])
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the curvature."""
+        """Return the gradient and the second derivative."""
         return self.gradient(y, f), self.curvature(y, f)
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The numbers that tell it from others of its name."""
+        """The numbers by which this loss differs from others with the same name."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: number for name, number in values.items() if isinstance(number, float)}
 
@@ -279,29 +285,29 @@ class Loss:
 
     @property
     def predicts_scores(self) -> bool:
-        """Whether what is predicted in a regression is the decision value."""
+        """Whether predictions of a regression are the decision values."""
         return type(self).prediction is Loss.prediction
 
 
-#: The losses of the package, by their names.
+#: The built-in losses by name.
 LOSSES: dict[str, Loss] = {}
 _Kind = TypeVar("_Kind", bound=type[Loss])
 
 
 def named(kind: _Kind) -> _Kind:
-    """List a loss of the package: its name is then an option, and models with it can be stored."""
+    """Register a built-in loss; its name can be used as an option and in stored models."""
     LOSSES[kind.name] = kind()
     return kind
 
 
-#: Decision values at which derivatives are compared; kinks at round numbers are not met.
+#: Decision values for the check of derivatives; the grid avoids kinks at round numbers.
 _GRID = np.linspace(-4.0, 4.0, 97) + 0.00317
 _STEP = 1e-5
 _TOLERANCE = 1e-3
 
 
 def check_derivatives(loss: Any, with_curvature: bool) -> None:
-    """Raise ValueError if a loss's gradient, or its curvature, is not what differences say."""
+    """Raise ValueError if a derivative of a loss differs from finite differences."""
     labels = np.array([-1.0, 1.0, *((-2.5, 0.3) if loss.is_regression else ())])
     labels = labels[labels >= loss.least]
     y, f = (part.ravel() for part in np.meshgrid(labels, _GRID))
@@ -337,8 +343,8 @@ def _answers(name: str, function: Callable[..., Any], y: FloatArray, f: FloatArr
     answers = np.asarray(function(y.copy(), f.copy()))
     if answers.shape != y.shape or answers.dtype.kind not in "iuf":
         raise ValueError(
-            f"loss: {name}(y, f): expected numbers of shape {y.shape}, got {answers.dtype} of shape "
-            f"{answers.shape}"
+            f"loss: {name}(y, f): expected numbers of shape {y.shape}, got {answers.dtype} of "
+            f"shape {answers.shape}"
         )
     if not np.isfinite(answers).all():
         k = int(np.argmin(np.isfinite(answers)))

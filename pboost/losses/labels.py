@@ -1,4 +1,4 @@
-"""Losses of labels: of -1 and +1, functions of the margin y f, and softmax of several classes."""
+"""Losses for classification: functions of the margin y f for y of -1 and +1, and softmax."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pboost.losses.search import kink_search, line_search
 from pboost.values import Array, FloatArray
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Probit", "Softmax"]
-#: Their names.
+#: The names of these losses.
 LabelLoss: TypeAlias = Literal["exponential", "log_loss", "hinge", "probit", "softmax"]
 
 
 @named
 @dataclass(frozen=True, slots=True)
 class Exponential(Loss):
-    """exp(-y f): that of AdaBoost. f is half the log odds."""
+    """Exponential loss exp(-y f) of AdaBoost. f is half the log odds."""
 
     name: ClassVar[str] = "exponential"
     link: ClassVar[str] = "half log odds"
@@ -54,8 +54,8 @@ class Exponential(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss: half the log odds of the boosted weights."""
-        # Loss so far is weight from now on; its scale does not matter.
+        """Return the best step: half the log odds of the boosted weights."""
+        # The current losses act as weights; their scale does not matter.
         margin, some = y * f, weight > 0
         boosted = np.zeros(len(y))
         if some.any():
@@ -73,7 +73,7 @@ class Exponential(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Logistic(Loss):
-    """ln(1 + exp(-y f)): the log loss. f is the log odds."""
+    """Log loss ln(1 + exp(-y f)). f is the log odds."""
 
     name: ClassVar[str] = "log_loss"
     link: ClassVar[str] = "log odds"
@@ -81,7 +81,7 @@ class Logistic(Loss):
     elsewhere: ClassVar[str] = (
         "binary binary:logistic binary:logitraw binary_logloss bce binary_crossentropy" + LOG_LOSS
     )
-    use: ClassVar[str] = "two labels"
+    use: ClassVar[str] = "two classes"
     is_newton: ClassVar[bool] = True
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -93,11 +93,11 @@ class Logistic(Loss):
         return -y * logistic(-y * f)
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return p (1 - p) of the probability p."""
+        """Return p (1 - p) for the probability p."""
         return logistic(f) * logistic(-f)
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the curvature, of one exponential."""
+        """Return the gradient and the second derivative, with a single exponential."""
         margin = y * f
         smaller = np.exp(-np.abs(margin))
         wrong = np.where(margin > 0, smaller, 1.0) / (1 + smaller)
@@ -119,7 +119,7 @@ class Logistic(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Hinge(Loss):
-    """max(0, 1 - y f): that of support vector machines. f is +1 or -1, the likelier label."""
+    """Hinge loss max(0, 1 - y f) of support vector machines. f is the likelier class, +1 or -1."""
 
     name: ClassVar[str] = "hinge"
     elsewhere: ClassVar[str] = "binary:hinge"
@@ -130,7 +130,7 @@ class Hinge(Loss):
         return np.maximum(0.0, 1 - y * f)
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return -y where y f < 1, else 0: a sub-gradient."""
+        """Return the subgradient: -y if y f < 1, else 0."""
         return np.where(y * f < 1, -y, 0.0)
 
     def leaf_value(
@@ -140,22 +140,22 @@ class Hinge(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss, exactly: the middle, where several are best."""
+        """Return the exact best step, the middle of an interval if several steps are best."""
         d = y if direction is None else y * direction
-        # Row n costs weight * max(0, 1 - m - s d): a kink at (1 - m) / d.
+        # Row n costs weight * max(0, 1 - m - s d), with a kink at s = (1 - m) / d.
         return kink_search(1 - y * f, d, weight)
 
 
 @named
 @dataclass(frozen=True, slots=True)
 class Probit(Loss):
-    """-ln Phi(y f), Phi the normal distribution function."""
+    """Probit loss -ln Phi(y f), where Phi is the normal distribution function."""
 
     name: ClassVar[str] = "probit"
     link: ClassVar[str] = "probit"
     is_summed: ClassVar[bool] = True
     is_newton: ClassVar[bool] = True
-    #: -Phi^-1(1 / (1 + 2**52)), the counterpart of `HALF_LIMIT`.
+    #: -Phi^-1(1 / (1 + 2**52)), which corresponds to `HALF_LIMIT`.
     limit: ClassVar[float] = 8.125890664701906
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -163,16 +163,16 @@ class Probit(Loss):
         return _each(kernel.losses, y * f)
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return -y r(y f), with r = phi / Phi."""
+        """Return -y r(y f) with r = phi / Phi."""
         return -y * _each(kernel.ratios, y * f)
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return r(m) (m + r(m)) of the margin m = y f, a number in (0, 1)."""
+        """Return r(m) (m + r(m)), a number in (0, 1), with m = y f and r = phi / Phi."""
         margin = y * f
         return _each(kernel.ratios, margin) * _each(kernel.excesses, margin)
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the curvature, of one r."""
+        """Return the gradient and the second derivative, with a single evaluation of r."""
         margin = y * f
         ratio = _each(kernel.ratios, margin)
         return -y * ratio, ratio * _each(kernel.excesses, margin)
@@ -182,31 +182,31 @@ class Probit(Loss):
         return np.exp(-_each(kernel.losses, f))
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the quantile of the share of the label +1."""
+        """Return the normal quantile of the share of the class +1."""
         return self.constant_of(TableSums(y, weight))
 
     def constant_of(self, sums: RowSums) -> float:
-        """Return the quantile of the share of the label +1."""
-        from scipy.special import ndtri  # not at import: see _tree_bound.terms_at_2
+        """Return the normal quantile of the share of the class +1."""
+        from scipy.special import ndtri  # a local import keeps `import pboost` fast
 
         above, below = sums.exact("above"), sums.exact("below")
         if not above + below:
             return 0.0
-        # The smaller share: the other is rounded where it is near 1.
+        # The smaller share, since shares near 1 are rounded.
         smaller = min(above, below) / (above + below)
         size = -float(ndtri(smaller)) if smaller > 0 else self.limit
         return min(size, self.limit) * (1.0 if above >= below else -1.0)
 
 
 def logistic(x: ArrayLike) -> FloatArray:
-    """Return 1 / (1 + exp(-x)) in the form that neither overflows nor cancels."""
+    """Return 1 / (1 + exp(-x)) without overflow or cancellation."""
     x = np.asarray(x, dtype=np.float64)
     smaller = np.exp(-np.abs(x))
     return np.where(x > 0, 1.0, smaller) / (1 + smaller)
 
 
 def _each(function: Callable[[Array, Array], None], m: ArrayLike) -> FloatArray:
-    """Return what a kernel makes of each number of an array."""
+    """Apply a kernel function to each number of an array."""
     margins = np.ascontiguousarray(m, dtype=np.float64)
     out = np.empty_like(margins)
     function(margins.ravel(), out.reshape(-1))
@@ -216,10 +216,10 @@ def _each(function: Callable[[Array, Array], None], m: ArrayLike) -> FloatArray:
 @named
 @dataclass(frozen=True, slots=True)
 class Softmax(Loss):
-    """-ln p of a row's class, of two or more; p are the exponentials of its scores over their sum.
+    """Softmax loss -ln p of the class of a row, with p = exp(f) / sum(exp(f)).
 
-    y is the number of the class, from 0 on, and f (n, J) has a score for each; gradient and
-    curvature are those in each score while the others stay.
+    y is the class number, from 0, and f (n, J) has a decision value for each class. Each entry of
+    the gradient and the second derivative is with respect to one decision value.
     """
 
     name: ClassVar[str] = "softmax"
@@ -230,17 +230,17 @@ class Softmax(Loss):
         "multiclass multi:softmax multi:softprob multi_logloss multinomial categorical_crossentropy"
         + LOG_LOSS
     )
-    use: ClassVar[str] = "more labels"
+    use: ClassVar[str] = "more classes"
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return ln(sum of exp(f)) - f of the class."""
+        """Return ln(sum(exp(f))) minus f of the class."""
         largest = f.max(axis=-1)
         total = np.exp(f - largest[..., None]).sum(axis=-1)
         class_value = np.take_along_axis(f, y.astype(np.intp)[..., None], axis=-1)[..., 0]
         return np.log(total) + (largest - class_value)
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return p less 1 for the class."""
+        """Return p, minus 1 for the class of the row."""
         return self.probability(f) - (np.arange(f.shape[-1]) == y[..., None])
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -255,11 +255,11 @@ class Softmax(Loss):
         return probability
 
     def constant(self, y: FloatArray, weight: FloatArray) -> Any:
-        """Return the logarithms of the shares of classes 0 to the largest, -`limit` at least."""
+        """Return the log share of each class, at least -`limit`."""
         return self.constant_of(TableSums(y, weight, int(y.max()) + 1))
 
     def constant_of(self, sums: RowSums) -> Any:
-        """Return the logarithms of the shares of classes, -`limit` at least."""
+        """Return the log share of each class, at least -`limit`."""
         total = np.array([sums.exact(str(k)) for k in range(sums.n_classes)])
         return np.log(np.maximum(total / total.sum(), np.exp(-self.limit)))
 
@@ -270,8 +270,8 @@ class Softmax(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Raise NotImplementedError: there are several scores to step along."""
+        """Raise NotImplementedError, since there are several decision values."""
         raise NotImplementedError(
-            "the softmax loss has no step along one line; along the score of one class it is the "
-            "logistic loss of that class against the others"
+            "the softmax loss has no step along one line; use the log loss of each class against "
+            "the others"
         )

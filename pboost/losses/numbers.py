@@ -1,4 +1,4 @@
-"""Losses of numbers: of the residual y - f, or of counts with the logarithm of their mean."""
+"""Losses for regression: functions of the residual y - f, or of counts with a log link."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pboost.losses.search import GroupCounts, kink_search, line_search, quantile
 from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
-#: Their names.
+#: The names of these losses.
 NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "quantile", "poisson"]
 
 
 @named
 @dataclass(frozen=True, slots=True)
 class Squared(Loss):
-    """(y - f)**2 / 2, for numbers as for labels. f is the mean.
+    """Squared error (y - f)**2 / 2, for regression and for classes -1 and +1. f is the mean.
 
-    So the gradient is f - y and the curvature 1, as in LightGBM, XGBoost and scikit-learn. Models
-    report twice its mean: the mean squared error.
+    The gradient is f - y and the second derivative is 1, as in LightGBM, XGBoost and scikit-learn.
+    Models report the mean squared error, which is twice the mean of this loss.
     """
 
     name: ClassVar[str] = "squared_error"
@@ -47,11 +47,11 @@ class Squared(Loss):
         return np.ones(np.shape(f))
 
     def probability(self, f: FloatArray) -> FloatArray:
-        """Return (1 + f) / 2, brought into [0, 1]: of labels -1 and +1, f is the mean."""
+        """Return (1 + f) / 2, clipped to [0, 1], since f is the mean of classes -1 and +1."""
         return np.clip((1 + f) / 2, 0.0, 1.0)
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the mean, whatever the order of rows."""
+        """Return the mean; it does not depend on the order of the rows."""
         return self.constant_of(TableSums(y, weight))
 
     def constant_of(self, sums: RowSums) -> float:
@@ -66,7 +66,7 @@ class Squared(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss: weighted least squares."""
+        """Return the best step by weighted least squares."""
         d = np.ones(len(y)) if direction is None else direction
         scale = float(np.abs(d).max(initial=0.0))
         if scale == 0.0 or not weight.any():
@@ -79,12 +79,12 @@ class Squared(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Quantile(Loss):
-    """The pinball loss: q (y - f) where y > f, else (1 - q) (f - y). f is the quantile q of y.
+    """Pinball loss: q (y - f) if y > f, else (1 - q) (f - y). f is the quantile q of y.
 
     Parameters
     ----------
     quantile : float in (0, 1)
-        Share of the rows that are to be below; default 0.5, the median.
+        Level q of the quantile, the share of the targets below it. Default: 0.5, the median.
 
     Examples
     --------
@@ -108,11 +108,11 @@ class Quantile(Loss):
         object.__setattr__(self, "quantile", value)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return q (y - f) where y > f, else (1 - q) (f - y)."""
+        """Return q (y - f) if y > f, else (1 - q) (f - y)."""
         return np.maximum(self.quantile * (y - f), (1 - self.quantile) * (f - y))
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return -q where y > f, 1 - q where y < f, and 0 where they are equal."""
+        """Return the subgradient: -q if y > f, 1 - q if y < f, and 0 if they are equal."""
         return np.where(y > f, -self.quantile, np.where(y < f, 1 - self.quantile, 0.0))
 
     def leaf_value(
@@ -122,7 +122,7 @@ class Quantile(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss, exactly: the middle, where several are best."""
+        """Return the exact best step, the middle of an interval if several steps are best."""
         return _quantile_step(self.quantile, y - f, weight, direction)
 
     def leaf_values(
@@ -135,7 +135,7 @@ class Quantile(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Absolute(Loss):
-    """The size of y - f. f is the median, and outliers weigh no more than others."""
+    """Absolute error of y - f. f is the median, which is robust to outliers."""
 
     name: ClassVar[str] = "absolute_error"
     elsewhere: ClassVar[str] = "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
@@ -143,7 +143,7 @@ class Absolute(Loss):
     limit: ClassVar[float] = np.inf
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the size of y - f."""
+        """Return the absolute value of y - f."""
         return np.abs(y - f)
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -157,7 +157,7 @@ class Absolute(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss, exactly: the middle, where several are best."""
+        """Return the exact best step, the middle of an interval if several steps are best."""
         return _quantile_step(0.5, y - f, weight, direction)
 
     def leaf_values(
@@ -170,16 +170,17 @@ class Absolute(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Huber(Loss):
-    """(y - f)**2 / 2 of residuals up to delta, delta (abs(y - f) - delta / 2) else.
+    """Huber loss: squared error for residuals up to delta, and linear beyond.
 
-    Near 0 it is the squared loss, far away delta times the absolute one. Trees are fitted to its
-    gradient, the residual cut at delta, with a curvature of 1; leaves add the step of least loss.
+    It is (y - f)**2 / 2 if abs(y - f) <= delta, else delta (abs(y - f) - delta / 2). Trees are
+    fitted to the residuals, clipped at delta, with a second derivative of 1. Leaf values minimize
+    the loss.
 
     Parameters
     ----------
     delta : float > 0
-        Size of a residual from which on the loss grows linearly, in units of y. 1.35 times the
-        standard deviation of what is noise loses 5 % of the rows' worth where that is normal.
+        Residual, in units of y, from which on the loss is linear. A delta of 1.35 standard
+        deviations of the noise has 95 % efficiency if the noise is normal.
 
     References
     ----------
@@ -200,17 +201,17 @@ class Huber(Loss):
         object.__setattr__(self, "delta", value)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return (y - f)**2 / 2 where that is within delta, else delta (abs(y - f) - delta / 2)."""
+        """Return (y - f)**2 / 2 up to delta, else delta (abs(y - f) - delta / 2)."""
         size = np.abs(y - f)
         near = np.minimum(size, self.delta)
         return near * (size - near / 2)
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return f - y, cut at delta."""
+        """Return f - y, clipped at delta."""
         return np.clip(f - y, -self.delta, self.delta)
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient, and 1 where it is not cut, else 0."""
+        """Return the gradient, and 1 where it is not clipped, else 0."""
         residual = f - y
         cut = np.clip(residual, -self.delta, self.delta)
         return cut, (np.abs(residual) <= self.delta).astype(np.float64)
@@ -219,9 +220,9 @@ class Huber(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Poisson(Loss):
-    """exp(f) - y f + y ln y - y: half the deviance of counts y >= 0. f is the log of the mean.
+    """Poisson loss for counts y >= 0: half the deviance, exp(f) - y f + y ln y - y.
 
-    `pboost.predict` gives the mean itself, exp(f).
+    f is the log of the mean; `pboost.predict` returns the mean, exp(f).
     """
 
     name: ClassVar[str] = "poisson"
@@ -255,20 +256,20 @@ class Poisson(Loss):
             return np.exp(f)
 
     def check_targets(self, y: FloatArray, rows: Array) -> None:
-        """Raise ValueError if a number is negative, or all are 0."""
+        """Raise ValueError if a target is negative, or if all are 0."""
         Loss.check_targets(self, y, rows)
         if not y.any():
             raise ValueError(
-                "y: expected a number above 0 for the poisson loss, whose mean has a logarithm, "
-                f"got 0 in all of {len(y)} rows, from row {rows[0]} on"
+                "y: expected at least one number above 0 for the poisson loss, got 0 in all of "
+                f"{len(y)} rows, from row {rows[0]} on"
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the log of the mean, whatever the order of rows; -`limit` if that is 0."""
+        """Return the log of the mean, or -`limit` if the mean is 0."""
         return self.constant_of(TableSums(y, weight))
 
     def constant_of(self, sums: RowSums) -> float:
-        """Return the log of the mean; -`limit` if that is 0."""
+        """Return the log of the mean, or -`limit` if the mean is 0."""
         total, wanted = sums.fine("weight"), sums.fine("weighted")
         if not total:
             return 0.0
@@ -281,7 +282,7 @@ class Poisson(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the step of least total loss: the log of the ratio of two means."""
+        """Return the best step: the log of the ratio of two means."""
         if direction is not None:
             return line_search(self, y, f, weight, direction)
         return float(self.leaf_values(y, f, weight, np.array([len(y)]))[0])
@@ -289,7 +290,7 @@ class Poisson(Loss):
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
-        """Return the log of the ratio of the sums of y and of exp(f) of each group."""
+        """Return, for each group, the log of the ratio of the sums of y and of exp(f)."""
         start, group = np.cumsum(count) - count, np.repeat(np.arange(len(count)), count)
         used = weight > 0
         largest = np.maximum.reduceat(np.where(used, f, -np.inf), start)
@@ -305,7 +306,7 @@ class Poisson(Loss):
 def _quantile_step(
     share: float, residual: FloatArray, weight: FloatArray, direction: FloatArray | None
 ) -> float:
-    """Return the step of least pinball loss of residuals."""
+    """Return the step that minimizes the pinball loss of the residuals."""
     d = np.ones(len(residual)) if direction is None else direction
     both = np.concatenate([share * weight, (1 - share) * weight])
     return kink_search(np.append(residual, -residual), np.append(d, -d), both)

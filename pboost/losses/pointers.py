@@ -1,4 +1,4 @@
-"""Losses that are C functions of a user."""
+"""Losses whose derivatives are C functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pboost.losses.base import Loss
 from pboost.losses.search import GroupCounts
 from pboost.values import FloatArray, Task, check_choice, shown
 
-#: What the functions are, as capsules of Cython and argument types of ctypes say it.
+#: Signatures of the functions, for capsules of Cython and argument types of ctypes.
 OF_SLOPES = "void (double, double, double *, double *)"
 OF_VALUE = "double (double, double)"
 _DOUBLE, _PLACE = ctypes.c_double, ctypes.POINTER(ctypes.c_double)
@@ -26,16 +26,16 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledLoss(Loss):
-    """A loss of labels whose derivatives are a C function; see `compiled`."""
+    """A loss for two classes whose derivatives are a C function; see `compiled`."""
 
     called: str
     derivatives: int = field(repr=False)
     of_value: int = field(repr=False)
-    #: What the functions live in.
+    #: Objects that keep the functions alive.
     kept: tuple[Any, ...] = field(repr=False)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the loss, or by how much it is above that of f = 0."""
+        """Return the loss, or without a function for it, its difference to f = 0."""
         made = pointer.values if self.of_value else pointer.integrals
         return _made(made, self.of_value or self.derivatives, y, f, 1)[0]
 
@@ -48,14 +48,14 @@ class CompiledLoss(Loss):
         return self.slopes(y, f)[1]
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the curvature."""
+        """Return the gradient and the second derivative."""
         gradient, curvature = _made(pointer.slopes, self.derivatives, y, f, 2)
         return gradient, curvature
 
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
-        """Return the steps at which the gradients of groups come to nothing."""
+        """Return the step of each group at which the sum of the gradients is 0."""
         step = np.empty(len(count))
         y, f, weight = (np.ascontiguousarray(part, dtype=np.float64) for part in (y, f, weight))
         number, room = np.ascontiguousarray(count, dtype=np.int64), np.empty((2, len(y)))
@@ -63,7 +63,7 @@ class CompiledLoss(Loss):
         return step
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the number at which the gradients come to nothing."""
+        """Return the decision value at which the sum of the gradients is 0."""
         return float(self.leaf_values(y, np.zeros(len(y)), weight, np.array([len(y)]))[0])
 
     def __copy__(self) -> CompiledLoss:
@@ -74,8 +74,8 @@ class CompiledLoss(Loss):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"the {self._called} loss is a compiled function, an address in this process, which "
-            "cannot be pickled"
+            f"the {self._called} loss is a compiled function and cannot be pickled; "
+            "create it again with pboost.losses.compiled"
         )
 
     @property
@@ -85,7 +85,7 @@ class CompiledLoss(Loss):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledNumbersLoss(CompiledLoss):
-    """The same of numbers."""
+    """A regression loss whose derivatives are a C function."""
 
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
@@ -94,38 +94,42 @@ class CompiledNumbersLoss(CompiledLoss):
 def compiled(
     derivatives: object, *, name: str = "compiled", task: Task = "regression", value: object = None
 ) -> Loss:
-    """Return the loss whose derivatives are a C function, called for every row without Python.
+    """Return a loss from a C function, which is called for each row without Python.
 
     Parameters
     ----------
     derivatives : int, function pointer of ctypes, function of Numba, or capsule
-        A C function ``void (double y, double f, double *g, double *h)`` which stores the gradient
-        in f and the second derivative, >= 0, in g and h: its address, a pointer of `ctypes`,
-        what ``numba.cfunc`` returns (anything with an ``address``), or a ``PyCapsule``, as Cython's
-        ``__pyx_capi__`` has. The gradient must rise with f, as that of a convex loss does.
+        C function ``void (double y, double f, double *g, double *h)`` that stores the gradient in g
+        and the second derivative, >= 0, in h. It can be an address, a `ctypes` pointer, the result
+        of ``numba.cfunc`` or any object with an ``address``, or a ``PyCapsule`` from Cython's
+        ``__pyx_capi__``. The gradient must not decrease in f, so the loss must be convex.
     name : str
-        How models and errors call the loss.
+        Name of the loss in models and error messages.
     task : {"regression", "classification"}
-        Whether y are numbers, or labels -1 and +1.
+        Type of y: numbers, or the classes -1 and +1.
     value : int, function pointer, function of Numba, or capsule, optional
-        A C function ``double (double y, double f)``, the loss itself, by which trees are chosen.
-        Default: the integral of the gradient from 0 to f, by eight calls.
+        C function ``double (double y, double f)`` that returns the loss. Default: the gradient is
+        integrated from 0 to f with eight calls.
 
     Returns
     -------
     Loss
-        Derivatives beyond 1e150 in size are refused before the first tree, and end a fit later. It
-        keeps the objects that it was given, not what an address belongs to. Functions are
-        called by one thread, without the lock of the interpreter; a Python function that `ctypes`
-        has wrapped takes the lock itself, at the price of Python. Models with this loss cannot be
+        A loss for `fit_gradient_boosting`. If a derivative exceeds 1e150 in absolute value, the fit
+        raises an error before the first tree, and stops after it. Models with this loss cannot be
         saved or pickled.
 
     Raises
     ------
     TypeError
-        If it is no such function, as far as that can be told.
+        If an argument is not such a function, as far as this can be checked.
     ValueError
         If `task` is unknown, or an address is not positive.
+
+    Notes
+    -----
+    The functions are called by one thread without the interpreter lock. A Python function wrapped
+    by `ctypes` acquires the lock itself and runs at the speed of Python. The loss keeps the objects
+    passed to it alive. If you pass an address, keep the function alive yourself.
 
     Examples
     --------
@@ -142,7 +146,7 @@ def compiled(
     """
     check_choice("task", task, get_args(Task))
     if not isinstance(name, str) or not name:
-        raise TypeError(f"name: expected words, got {shown(name)}")
+        raise TypeError(f"name: expected a non-empty string, got {shown(name)}")
     kind = CompiledNumbersLoss if task == "regression" else CompiledLoss
     of_value = 0 if value is None else _address("value", value, OF_VALUE)
     return kind(
@@ -151,12 +155,12 @@ def compiled(
 
 
 def _address(name: str, source: object, signature: str) -> int:
-    """Return where a function is that was given in one of several ways."""
+    """Return the address of a function given in one of the supported ways."""
     function = source
     if isinstance(source, _FUNCTION):
         result, arguments = _TYPES[signature]
         if source.argtypes is not None and (source.restype, source.argtypes) != (result, arguments):
-            raise TypeError(f"{name}: expected argument types of a function {signature}")
+            raise TypeError(f"{name}: expected a function {signature}, got other argument types")
         function = ctypes.cast(source, ctypes.c_void_p).value or 0
     elif type(source).__name__ == "PyCapsule":
         function, capsule_signature = pointer.address_of(source)
@@ -172,17 +176,17 @@ def _address(name: str, source: object, signature: str) -> int:
         function = getattr(source, "address", None)
     if isinstance(function, bool) or not isinstance(function, int | np.integer):
         raise TypeError(
-            f"{name}: expected the address of a function {signature}, a function pointer of "
-            f"ctypes, a function with an address, as of Numba, or a PyCapsule, got {shown(source)}; "
-            "a Python function is a method of a pboost.losses.Loss"
+            f"{name}: expected the address of a function {signature}, a ctypes function pointer, "
+            "an object with an address such as a Numba function, or a PyCapsule, got "
+            f"{shown(source)}; for a Python function, define a subclass of pboost.losses.Loss"
         )
     if function <= 0:
-        raise ValueError(f"{name}: expected an address, a positive number, got {function}")
+        raise ValueError(f"{name}: expected a positive address, got {function}")
     return int(function)
 
 
 def _made(made: Any, function: int, y: FloatArray, f: FloatArray, n: int) -> FloatArray:
-    """Return n numbers for each of y and f, of the shape of f."""
+    """Return n results for each pair of y and f, in the shape of f."""
     y, f = np.broadcast_arrays(y, f)
     rows = (np.ascontiguousarray(part, dtype=np.float64).ravel() for part in (y, f))
     out = np.empty((n, f.size))

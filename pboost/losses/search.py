@@ -1,4 +1,4 @@
-"""Steps of least loss: along a line, in many groups of rows at once, and at kinks."""
+"""Search for steps that minimize a loss: along a line, by Newton steps, and at kinks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pboost.values import FloatArray
 
 GroupCounts: TypeAlias = NDArray[np.signedinteger[Any]]
 
-#: Bound on a step where the loss names none.
+#: Maximum step if the loss has no limit.
 FAR = 2.0**60
-#: Relative width at which a search ends.
+#: Relative width of the interval at which a search ends.
 WIDTH = 1e-13
-#: Share of all slopes that counts as none.
+#: Slopes below this share of the sum of their absolute terms count as 0.
 FLAT = 1e-13
-#: The same of sums of few terms.
+#: The same share for sums of few terms.
 ROUNDING = 1e-15
-#: Newton step, relative to where it leads, after which the next would be lost in rounding.
+#: Relative size of a Newton step after which the next step is below rounding.
 NEAR = 1e-8
-#: Step so small that no more than an absolute precision of its product with `NEAR` is asked for.
+#: Steps below this size are found to an absolute precision, its product with `NEAR`.
 TINY = 1e-6
 
 
 class _Loss(Protocol):
-    """What a search asks a loss for."""
+    """The functions of a loss that a search needs."""
 
     @property
     def limit(self) -> float: ...
@@ -36,7 +36,7 @@ class _Loss(Protocol):
 
 
 class _Line:
-    """The total loss and its slope along a line, downhill from 0; a step of 1 moves f by 1."""
+    """The total loss along a line that starts downhill; a step of 1 moves f by at most 1."""
 
     def __init__(
         self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, d: FloatArray
@@ -60,7 +60,7 @@ class _Line:
             return self.sign * float(terms.sum())
 
     def falls(self, t: float) -> bool:
-        """Whether the loss is not above that at 0, and falls."""
+        """Return whether the loss decreases at t and is not above the loss at 0."""
         return self.slope(t) < 0 and self.value(t) <= self.start
 
     def _at(self, t: float) -> FloatArray:
@@ -74,10 +74,11 @@ def line_search(
     weight: FloatArray,
     direction: FloatArray | None = None,
 ) -> float:
-    """Return the step s of least weighted loss at f + s * direction, bounded by ``loss.limit``.
+    """Return the step s that minimizes the weighted loss at f + s * direction.
 
-    The slope is followed downhill until it rises or the bound is reached, and its sign change is
-    enclosed. Of a loss that is not convex this is a local minimum; it is never above s = 0.
+    The search goes downhill until the slope is positive or ``loss.limit`` is reached, then narrows
+    the interval with the sign change. If the loss is not convex, the result is a local minimum with
+    a loss not above the loss at s = 0.
     """
     d = np.ones(len(y)) if direction is None else direction
     size = float(np.abs(d).max(initial=0.0))
@@ -100,14 +101,14 @@ def line_search(
 
 
 def _enclose(line: _Line, low: float, high: float) -> tuple[float, float]:
-    """Return narrow bounds of a minimum between a step where the loss falls and one beyond it."""
+    """Narrow the bounds of a minimum; the loss decreases at `low`."""
     at_low, at_high = line.slope(low), line.slope(high)
     for round_ in range(200):
         if high - low <= WIDTH * high:
             break
         middle = low + (high - low) / 2
         if round_ % 2 and 0 < at_high < np.inf and at_low > -np.inf:
-            # A secant, kept off the ends, which otherwise move by ever less.
+            # The secant stays away from the ends, which would otherwise move too slowly.
             secant = low + (high - low) * at_low / (at_low - at_high)
             margin = (high - low) / 1000
             middle = min(max(secant, low + margin), high - margin)
@@ -121,7 +122,7 @@ def _enclose(line: _Line, low: float, high: float) -> tuple[float, float]:
 
 
 class _Groups:
-    """Groups of rows, one after another, and the slopes of their losses along steps."""
+    """Consecutive groups of rows, and the slopes of their losses."""
 
     def __init__(
         self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
@@ -138,7 +139,7 @@ class _Groups:
         self.group = np.repeat(np.arange(len(count)), count)
 
     def slopes(self, step: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the slope, the curvature and the sum of sizes of slopes of each group."""
+        """Return the slope, the second derivative and the sum of absolute slopes of each group."""
         slope, bend = self.loss.slopes(self.y, self.f + step[self.group])
         terms = self.weight * slope
         total = np.add.reduceat
@@ -146,7 +147,7 @@ class _Groups:
         return total(terms, self.start), bends, total(np.abs(terms), self.start)
 
     def keep(self, groups: NDArray[np.bool_]) -> None:
-        """Drop the other groups."""
+        """Keep only the given groups."""
         rows = groups[self.group]
         self.y, self.f, self.weight = self.y[rows], self.f[rows], self.weight[rows]
         self.number = self.number[groups]
@@ -156,18 +157,18 @@ class _Groups:
 def newton_steps(
     loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
 ) -> FloatArray:
-    """Return the step of least weighted loss of groups of rows, all at once; the loss is convex.
+    """Return the step that minimizes the weighted loss of each group of rows; it must be convex.
 
-    `count` are the numbers of rows of the groups, which stand one after another. Newton steps are
-    kept within the bounds that the signs of slopes have shown, and halve them otherwise. A loss
-    without a limit is one of residuals, whose best step is no larger than the largest of them.
+    The groups are consecutive and have `count` rows. A Newton step outside the current bounds of
+    the minimum is replaced by their midpoint. A loss without a limit is a function of the residual,
+    and its best step is at most the largest absolute residual.
     """
     groups = _Groups(loss, y, f, weight, count)
     result, at = np.zeros(len(count)), np.zeros(len(count))
     slope, bend, size = groups.slopes(at)
     limit, near_enough, flat_share = np.full(len(count), loss.limit), NEAR, 0.0
     if loss.limit == np.inf:
-        # Of a loss that is linear in parts a short step may lead to a long one.
+        # With a piecewise linear loss, a long step can follow a short one.
         near_enough, flat_share = 0.0, FLAT
         residual = np.where(weight > 0, np.abs(y - f), 0.0)
         limit = 2 * np.maximum.reduceat(residual, groups.start)
@@ -199,9 +200,9 @@ def newton_steps(
 
 
 def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
-    """Return the s that minimises the sum of weight * max(0, a - s d).
+    """Return the s that minimizes the sum of weight * max(0, a - s d).
 
-    The middle, where it is an interval; the end nearest the kinks, where that is unbounded.
+    If the minimum is an interval, its middle is returned, or its end if the interval is unbounded.
     """
     kept = (weight > 0) & (d != 0)
     if not kept.any():
@@ -224,10 +225,10 @@ def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
 def quantiles(
     residual: FloatArray, weight: FloatArray, count: GroupCounts, share: float
 ) -> FloatArray:
-    """Return the quantile of each group of numbers, `count` one after another.
+    """Return the quantile of each consecutive group of `count` numbers.
 
-    The middle, where an interval is best; 0 of a group without weight. Weights are rounded to
-    integers, so that their sums are exact.
+    If an interval is best, its middle is returned; for a group without weight, 0. Weights are
+    rounded to integers, so that their sums are exact.
     """
     group = np.repeat(np.arange(len(count)), count)
     stop = np.cumsum(count)

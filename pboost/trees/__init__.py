@@ -1,1 +1,1 @@
-"""Builders of classification and regression trees, and of forests and sums of them."""
+"""Functions that fit decision trees, random forests and gradient-boosted trees."""

@@ -47,46 +47,46 @@ from pboost.values import (
 )
 from pboost.values.options import FitOptions, Option, builder, filled
 
-#: Of so many times the columns that a node is searched in, sorted orders are made at the nodes.
+#: From this ratio of all features to `max_features` on, features are sorted within each node.
 RANKED_FROM = 6
-#: The criteria of each task, the default first.
-#: Numbers of columns that follow from that of all.
+#: Names for a number of features that depends on the number of all features.
 FeatureCount: TypeAlias = Literal["sqrt", "log2"]
+#: The criteria of each task, the default first.
 CART_CRITERIA: dict[str, tuple[str, ...]] = {
     "classification": class_criteria(2),
     "regression": get_args(NumberCriterion),
 }
 
-#: What trees are grown on besides numbers.
+#: The kinds of columns that trees accept.
 TAKES = EVERYTHING
 
 
 class CriterionOption(TypedDict, total=False):
-    """By what splits are judged.
+    """The criterion of splits.
 
     Parameters
     ----------
     criterion : {"gini", "entropy", "error", "kearns_mansour", "squared_error"}, optional
-        Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
-        classes, "kearns_mansour"; of a regression "squared_error".
+        Impurity that splits reduce. Classification: "gini" (default), "entropy" (base 2), "error",
+        or "kearns_mansour" for two classes. Regression: "squared_error".
     """
 
     criterion: Annotated[ClassCriterion | NumberCriterion | None, Option(None)]
 
 
 class SizeOptions(TypedDict, total=False):
-    """How large a tree is.
+    """The limits on the size of a tree.
 
     Parameters
     ----------
     max_depth : int or None
-        Greatest number of comparisons for a row.
+        Maximum depth of the tree. None means no limit.
     min_samples_leaf : int
-        Least number of training rows in a leaf, whatever their weights.
+        Minimum number of training rows in a leaf, regardless of their weights.
     min_samples_split : int
-        Least number of training rows of a node that is split, at least 2.
+        Minimum number of training rows in a node that is split, at least 2.
     max_leaf_nodes : int or None
-        Greatest number of leaves; with ``growth="best_first"``.
+        Maximum number of leaves. It needs ``growth="best_first"``.
     """
 
     max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
@@ -98,17 +98,17 @@ class SizeOptions(TypedDict, total=False):
 
 
 class SplitOptions(TypedDict, total=False):
-    """Where splits are searched, and in which order they are made.
+    """The candidate features of a split, and the order of splits.
 
     Parameters
     ----------
     max_features : int, float, "sqrt", "log2" or None
-        Number of columns, drawn at each node, in which it is searched; a float is a share of all.
-        None: all. Where all columns drawn are constant, more are drawn, until one is not.
+        Number or fraction of the features to consider for each split, drawn anew at each node. None
+        considers all. If all drawn features are constant, more are drawn.
     growth : {"depth_first", "best_first"}, optional
-        Which node is split next: the first child, or the one whose split lowers the total
-        impurity most. They give the same tree unless it is cut short. Default: best first where
-        `max_leaf_nodes` is given, else depth first.
+        Node to split next: the first child, or the node whose split reduces the total impurity
+        most. The order matters only if `max_leaf_nodes` or a callback ends growth. Default:
+        "best_first" if `max_leaf_nodes` is given, else "depth_first".
     """
 
     max_features: Annotated[FeatureCount | float | None, Option(None)]
@@ -116,15 +116,15 @@ class SplitOptions(TypedDict, total=False):
 
 
 class BinOptions(TypedDict, total=False):
-    """Where splits are searched.
+    """The candidate thresholds of a split.
 
     Parameters
     ----------
     search : {"auto", "exact", "binned"}
-        "exact" tries every cut between two different values; "binned" only the edges of
-        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
+        Candidate thresholds: "exact" tries all, "binned" only the edges of `max_bins` quantile
+        bins. "auto" is "exact" below 1e7 rows.
     max_bins : int
-        Number of bins, 2 to 256. It does not change what the exact search finds.
+        Maximum number of bins per feature, from 2 to 256. The exact search ignores it.
     """
 
     search: Annotated[Literal["auto", "exact", "binned"], Option("auto")]
@@ -132,19 +132,17 @@ class BinOptions(TypedDict, total=False):
 
 
 class SpecialOptions(TypedDict, total=False):
-    """How missing values and categories are split.
+    """The treatment of missing values and categories.
 
     Parameters
     ----------
     missing : {"learn", "error"}
-        "learn" sends missing values to the child that lowers the criterion most. "error" refuses
-        them in training.
+        "learn" sends missing values to the child that gives the better split. "error" rejects
+        training data with missing values.
     categorical_smoothing : float
-        Of categories: how many times the difference between levels that chance is expected to make,
-        for those beyond two, is taken from what they differ. The levels' class shares or means are
-        drawn towards that of the node accordingly; so drawn they give the order of which a set is
-        an end, and say how much of what a split seems to lower counts. With 0 the set fits the
-        training rows best, which it does by chance where levels are many.
+        Number >= 0 by which the differences between categories are shrunk toward the node mean, in
+        units of the difference expected by chance. Larger values reduce overfitting to rare
+        categories; 0 means no smoothing.
     """
 
     missing: Annotated[Literal["learn", "error"], Option("learn")]
@@ -152,7 +150,7 @@ class SpecialOptions(TypedDict, total=False):
 
 
 class SearchOptions(BinOptions, SpecialOptions, total=False):
-    """How splits are searched."""
+    """All options of the split search."""
 
 
 class TreeOptions(
@@ -164,7 +162,7 @@ class TreeOptions(
     CostOptions,
     total=False,
 ):
-    """What a tree is, in the order of its settings."""
+    """The options of a tree, in the order of its settings."""
 
 
 class CartOptions(TreeOptions, RowOptions, FitOptions, total=False):
@@ -173,55 +171,56 @@ class CartOptions(TreeOptions, RowOptions, FitOptions, total=False):
     Parameters
     ----------
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
-        `min_samples_leaf` and `min_samples_split` do not count them.
+        Weights >= 0 of the rows. A row with weight k counts like k copies of the row, except for
+        `min_samples_leaf` and `min_samples_split`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `max_features`.
+        Seed for `max_features`.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each split with the number of splits so far
-        and a `pboost.growth.step.CartStep`; returning True stops.
+        Called as ``callback(step, record)`` after each split with the number of splits so far and a
+        `pboost.growth.step.CartStep`. Return True to stop.
     """
 
 
 @reads_columns(search_option)
 @builder
 def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOptions]) -> Tree:
-    """Fit a classification or regression tree: splits of least impurity, until leaves are pure.
+    """Fit a CART classification or regression tree.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels.
+        Features. Missing values go to the child with the better split, or to the child with more
+        training weight if the node had none in training. Categorical features are split by a set of
+        categories.
     y : array_like of shape (n,), optional
-        Labels, of two or more different values; of a regression, finite numbers.
+        Target: class labels, two or more, or finite numbers for regression.
     **options
-        Those of `CartOptions`.
+        See `CartOptions`.
 
     Returns
     -------
     Tree
-        For `predict`, `predict_proba`, `apply`, `describe` and others.
+        Use it with `predict`, `predict_proba`, `apply`, `describe` and others.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     Notes
     -----
-    The levels of a category are put in order, by the share of the second class or by the mean, of
-    more than two classes by the first principal component of the class shares, and the beginnings
-    of this order are tried as what goes to the first child. Of two classes, and of a regression,
-    the best of these sets is the best of all; of more classes, that is a heuristic, and each level
-    is tried against the others besides. Levels that are not at the node go where missing values do.
-    Whether a value is missing can be asked, too: that is the split at the greatest number.
+    To split a categorical feature, the categories are sorted by the share of the second class or by
+    the mean, and with more than two classes by the first principal component of the class shares.
+    Then each prefix of this order is tried as one side of the split. For two classes and for
+    regression this finds the best of all sets. With more classes it is a heuristic, and each single
+    category against the rest is also tried. Categories that do not occur at the node follow missing
+    values. A split can also separate missing values from all others; its threshold is then the
+    largest number.
 
-    Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
-    classification) the lowest feature is taken, of columns that have costs the cheapest, then
-    missing values in the second child rather than in the first, then the lowest threshold. A split
-    that does not lower the impurity is still made, because the ones after it may.
+    Splits are tied if their criteria agree to 1e-12 of the node's impurity (in classification, of
+    its weight). Ties are broken in this order: the lowest feature (with feature costs, the
+    cheapest), missing values in the second child, the lowest threshold. Splits that do not lower
+    the impurity are also made, since a later split may lower it.
 
     References
     ----------
@@ -250,7 +249,7 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
 
 
 class FitData(NamedTuple):
-    """What builders of trees are given beside their options."""
+    """The data of a fit, and how it is run."""
 
     X: Any
     y: Any
@@ -260,13 +259,13 @@ class FitData(NamedTuple):
 
     @classmethod
     def of(cls, X: object, y: object, options: Mapping[str, Any]) -> FitData:
-        """Return the data of a builder with these options."""
+        """Return the data of a fit with these options."""
         generator = as_generator(options["rng"])
         return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)
 
 
 def check_labels(problem: Problem, classes: Array | None) -> None:
-    """Raise ValueError if the labels of a problem are not those of a model that goes on."""
+    """Raise ValueError unless a problem has the classes of a model that continues training."""
     data_labels = problem.classes
     same = (
         data_labels is classes
@@ -275,16 +274,13 @@ def check_labels(problem: Problem, classes: Array | None) -> None:
     )
     if not same:
         texts = ["numbers" if v is None else shown(v.tolist()) for v in (classes, data_labels)]
-        raise ValueError(f"y: expected the labels of the model, {texts[0]}, got {texts[1]}")
+        raise ValueError(f"y: expected the classes of the model, {texts[0]}, got {texts[1]}")
 
 
 def fit_cart_problem(
     data: FitData, options: Mapping[str, Any], hold: HoldOut | None = None
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
-    """Return what `fit_tree` takes but for the weights, of options that are checked.
-
-    `hold` says which rows to hold out.
-    """
+    """Return the arguments of `fit_tree` except the weights; `hold` lists rows to hold out."""
     tree_options: TreeOptions = filled(TreeOptions, options)
     X, search = data.X, tree_options["search"]
     task: Task | None = tree_options["task"]
@@ -315,14 +311,14 @@ def fit_cart_problem(
 
 
 def check_criterion(task: str, criterion: str | None) -> str:
-    """Return the criterion of a task, checked."""
+    """Return the criterion, checked against the task; None means its default."""
     check_choice("task", task, TASKS)
     criterion = CART_CRITERIA[task][0] if criterion is None else criterion
     return check_choice("criterion", criterion, CART_CRITERIA[task])
 
 
 def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
-    """Return the limits of trees of a problem, of checked options; the criterion is known."""
+    """Return the limits of trees for checked options."""
     _check_together(options["criterion"], options["growth"], options["max_leaf_nodes"], problem)
     depth, leaves = options["max_depth"], options["max_leaf_nodes"]
     return CartLimits(
@@ -339,7 +335,7 @@ def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
 
 
 def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
-    """Return the limits of the trees of a sum, as `fit_cart_problem` does of rows in one table."""
+    """Return the limits of gradient-boosted trees for a problem that already exists."""
     check_taken(problem.table, problem.names, taken_of(options["missing"]))
     criterion = check_criterion(options["task"], None)
     return cart_limits(problem, filled(TreeOptions, {**options, "criterion": criterion}))
@@ -348,21 +344,23 @@ def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimit
 def _check_together(
     criterion: str, growth: object, max_leaf_nodes: object, problem: Problem
 ) -> None:
-    """Check options that depend on others, or on the data."""
+    """Check options that depend on other options or on the data."""
     if max_leaf_nodes is not None and growth == "depth_first":
-        raise ValueError('max_leaf_nodes: expected None with growth="depth_first"')
+        raise ValueError(
+            'max_leaf_nodes: expected None with growth="depth_first"; use growth="best_first"'
+        )
     j = 2 if problem.classes is None else len(problem.classes)
     if criterion in OF_TWO and j > 2:
-        raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
+        raise ValueError(f'criterion: expected two classes with "{criterion}", got {j}')
 
 
 def taken_of(missing: str) -> Takes:
-    """Return what columns may be; `missing` is the option."""
+    """Return the kinds of columns to accept for the option `missing`."""
     return Takes(holes=missing != "error", levels=True)
 
 
 def resolve_features(max_features: object, d: int, name: str = "max_features") -> int:
-    """Return the number of columns in which a node is searched, of d."""
+    """Return the number of features to consider, given the option and the number d of all."""
     if max_features is None:
         return d
     if isinstance(max_features, str):
@@ -371,13 +369,13 @@ def resolve_features(max_features: object, d: int, name: str = "max_features") -
         return max(1, int(of))
     if isinstance(max_features, float | np.floating):
         if not 0 < max_features <= 1:
-            raise ValueError(f"{name}: expected a share in (0, 1], got {max_features}")
+            raise ValueError(f"{name}: expected a fraction in (0, 1], got {max_features}")
         return max(1, int(max_features * d))
     return check_integer(name, max_features, min_value=1, max_value=d)
 
 
 def shared_columns(problem: Problem, limits: CartLimits, n_threads: int | None) -> Problem:
-    """Return the problem with columns that several trees share, as they are searched."""
+    """Return the problem with its columns sorted or ranked once, for several trees."""
     columns = problem.columns
     is_wide = limits.features * RANKED_FROM <= problem.n_features
     if not is_wide or problem.table is not None or isinstance(columns, BinnedColumns):
@@ -396,7 +394,7 @@ def fit_tree(
     n_threads: int | None,
     callback: Callback | None = None,
 ) -> Tree:
-    """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
+    """Fit one tree with checked options; `key` seeds its random numbers."""
     if problem.elsewhere is not None:
         tree: Tree = problem.elsewhere.fit_tree(problem, limits, settings, key, n_threads, callback)
         return tree

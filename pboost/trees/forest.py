@@ -41,26 +41,26 @@ from pboost.values import (
 )
 from pboost.values.options import FitOptions, Option, builder
 
-#: Rows whose values are gathered at a time for the trees that have not seen them.
+#: Number of rows whose values are read at a time to predict the out-of-bag rows of a tree.
 BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
-#: Up to which difference the means of labels, and of numbers as large as 1, are the same.
+#: Tolerance within which class shares, or means of targets scaled to at most 1, are equal.
 SAME_MEAN = 1e-6
 
 
 class BagOptions(TypedDict, total=False):
-    """What trees differ by.
+    """The sources of randomness of a forest.
 
     Parameters
     ----------
     max_features : int, float, "sqrt", "log2" or None
-        Number of columns, drawn at each node, in which it is searched; a float is a share of all,
-        None all of them.
+        Number or fraction of the features to consider for each split, drawn anew at each node. None
+        considers all.
     bootstrap : bool
-        Whether a row can be drawn for a bag more than once.
+        If True, rows are drawn with replacement.
     max_samples : float, int or None
-        Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
-        nearest number, at least one; or how many; None: as many as there are. With
-        ``bootstrap=False`` fewer, for subsamples.
+        Rows drawn for each tree: a fraction in (0, 1] of the rows with a positive weight, or a
+        number. None draws as many as there are; with ``bootstrap=False`` each tree then has all
+        rows.
     """
 
     max_features: Annotated[FeatureCount | float | None, Option("sqrt")]
@@ -77,7 +77,7 @@ class ForestTreeOptions(
     CostOptions,
     total=False,
 ):
-    """What the trees of a forest are."""
+    """The options of the trees of a forest."""
 
 
 class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
@@ -86,26 +86,24 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
     Parameters
     ----------
     min_samples_leaf : int
-        Least number of training rows in a leaf, whatever their weights; a row counts once, however
-        often it is in the bag.
+        Minimum number of training rows in a leaf, regardless of their weights. A row counts once,
+        however often it was drawn.
     min_samples_split : int
-        Least number of training rows of a node that is split, at least 2, counted likewise.
+        Minimum number of training rows in a node that is split, at least 2. A row counts once.
     feature_costs, cost_groups, comparison_cost : optional
-        What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
-        a node is all that is paid there, while `prediction_cost` counts columns once for a row,
-        whatever trees compare them.
+        Costs of features, see `fit_cart`. During training each tree counts only its own costs,
+        while `prediction_cost` charges a feature once per row for the whole forest.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
+        Weights >= 0 of the rows in training and in the out-of-bag error. All rows with a positive
         weight are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness. The first k trees are the same for any number of `n_estimators`.
+        Seed. The first k trees do not depend on `n_estimators`.
     n_threads : int or None
-        Threads, each of which fits whole trees, -1 for all; None: as many as the work is worth.
-        The model does not depend on it.
+        Number of threads, -1 for all; each fits whole trees. None uses as many as the work is
+        worth. The model does not depend on it.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each tree, in order, with their number so far
-        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
-        trees so far, whatever the number of threads, which may have fitted a few more.
+        Called as ``callback(step, record)`` after each tree, in order, with the number of trees so
+        far and a `pboost.growth.step.MemberStep`. Return True to stop with the trees so far.
     """
 
 
@@ -117,40 +115,39 @@ def fit_random_forest(
     n_estimators: int = 100,
     **options: Unpack[ForestOptions],
 ) -> RandomForest:
-    """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
+    """Fit a random forest for classification or regression.
 
-    A bag is drawn as a number of copies of each row, which multiplies its weight; the columns are
-    sorted or binned once for all trees. The rows that are not in the bag of a tree test it: the
-    record of these tests estimates the error of the forest without other data.
+    Each tree is fitted to a random sample of the rows and considers a random subset of the features
+    for each split. The rows that a tree has not seen give an out-of-bag estimate of the error.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels.
+        Features. Missing values go to the child with the better split, or to the child with more
+        training weight if the node had none in training. Categorical features are split by a set of
+        categories.
     y : array_like of shape (n,), optional
-        Labels, of two or more different values; of a regression, finite numbers.
+        Target: class labels, two or more, or finite numbers for regression.
     n_estimators : int
         Number of trees.
     **options
-        Those of `ForestOptions`.
+        See `ForestOptions`.
 
     Returns
     -------
     RandomForest
-        ``forest.oob`` has the out-of-bag predictions and error, ``forest[i]`` tree i;
-        ``forest[:k]`` is the forest of the first k trees, without the record.
+        ``forest.oob`` has the out-of-bag predictions and error, ``forest[i]`` is tree i, and
+        ``forest[:k]`` is a forest of the first k trees, without the out-of-bag results.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     Notes
     -----
-    A class may have no row in a bag; the tree then gives it the share 0. The forest predicts the
-    class of largest mean share, as in scikit-learn; in [1]_ trees vote.
+    The forest predicts the class with the largest mean share, as in scikit-learn; in [1]_ the trees
+    vote. If a class has no row in the sample of a tree, the tree gives it the share 0.
 
     References
     ----------
@@ -162,17 +159,17 @@ def fit_random_forest(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> forest = pb.fit_random_forest(X, X[:, 0] + X[:, 1] > 0, n_estimators=30, rng=0)
-    >>> len(forest), bool(forest.oob.error < 0.1)
-    (30, True)
-    >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
-    (1, 2)
+    >>> len(forest), round(float(forest.oob.error), 2)
+    (30, 0.06)
+    >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).round(2).tolist()
+    [[0.0, 1.0]]
     """
     n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
     return grow_forest(FitData.of(X, y, options), n_estimators, options, bar_of(options))
 
 
 class ForestFit(NamedTuple):
-    """What a forest is grown with; the first of its trees may be given."""
+    """The data and options of a forest; its first trees can come from an earlier fit."""
 
     problem: Problem
     limits: CartLimits
@@ -192,7 +189,7 @@ def grow_forest(
     bar: Bar,
     first_trees: Sequence[Tree] = (),
 ) -> RandomForest:
-    """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
+    """Return a forest of `n_estimators` trees, which start with `first_trees`."""
     bag, is_repeated = options["max_samples"], options["bootstrap"]
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
@@ -218,7 +215,7 @@ def grow_forest(
 
 
 class TableMembers:
-    """The members of a forest of one table, and the tally of rows out of their bags."""
+    """Train the trees of a forest on one table and add up their out-of-bag predictions."""
 
     def __init__(self, fit: ForestFit) -> None:
         problem, entries = fit.problem, fit.problem.entries
@@ -232,7 +229,7 @@ class TableMembers:
             self.tally = Tally(problem.label, *arguments)
 
     def train(self, take: Callable[[Any], bool]) -> None:
-        """Have trees taken in order, with the rows out of their bags and what they say of these."""
+        """Call `take` with each tree in order, its out-of-bag rows and its predictions for them."""
         problem, fit = self._problem, self._fit
         first = problem.first
 
@@ -252,7 +249,7 @@ class TableMembers:
 
 
 def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
-    """Raise ValueError if a tree was fitted to other rows, labels or weights than these."""
+    """Raise ValueError if a tree was fitted to other rows, targets or weights."""
     rows = np.flatnonzero(bag)
     count = np.bincount(nodes_of_rows(tree, problem, rows), minlength=tree.n_nodes)
     if problem.classes is None:
@@ -264,29 +261,30 @@ def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
 
 
 def check_seen(tree: Tree, count: NDArray[np.intp], mean: Any, exponent: int) -> None:
-    """Raise ValueError unless a tree was fitted to rows of which its leaves have so many.
+    """Raise ValueError if the training rows of a tree had other counts or another mean.
 
-    `mean` are the shares of the classes, or the mean of the targets divided by a power of two.
+    `count` has the rows per leaf. `mean` holds the class shares, or the mean of the targets divided
+    by a power of two.
     """
     known = np.ldexp(tree.value[0], -exponent)
     is_other = (count != np.where(tree.feature == LEAF, tree.n_rows, 0)).any()
     if is_other or not np.allclose(mean, known, atol=SAME_MEAN):
         raise ValueError(
-            "X, y, sample_weight: expected the rows of the fit, in their order, and the same "
-            "source of randomness; a tree was fitted to others"
+            "X, y, sample_weight: expected the rows of the first fit in the same order, and the "
+            "same rng; a tree was fitted to other rows"
         )
 
 
 def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
-    """Return the leaf that each of the listed rows of the problem reaches, as a node."""
+    """Return the leaf of each listed row of the problem, as a node number."""
     node = np.empty((len(rows), 1), dtype=np.int32)
     tile = np.empty(tree.tile_width * tree_walk.TILE_ROWS)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = problem.values(rows[start : start + BLOCK_ROWS])
         at = tree.walk_leaves(block, 0, len(block), tile, node[start : start + BLOCK_ROWS])
-        if at < len(block):  # of a table in memory it is found before
+        if at < len(block):  # tables in memory were checked earlier
             raise ValueError(
-                "X: expected finite numbers, or missing ones where the tree takes them, got others "
-                f"in row {rows[start + at]} or near it; values may have changed on disk"
+                "X: expected finite numbers (or missing values if the tree accepts them) in or "
+                f"near row {rows[start + at]}; the values on disk may have changed during the fit"
             )
     return node[:, 0]

@@ -1,4 +1,4 @@
-"""Members of an ensemble, trained on several threads."""
+"""Train the base learners of an ensemble on several threads."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pboost.threads import Workers
 from pboost.values import Array, FloatArray
 
 T = TypeVar("T")
-#: Members per thread that are trained before their results are taken in.
+#: Number of base learners that each thread trains before their results are added up.
 BATCH = 4
 
 
 class Tally:
-    """Sums of what members say of rows out of their bags.
+    """Sums of out-of-bag predictions, compared with `truth`.
 
-    They are tested against `truth`, classes, or numbers where `n_classes` is 0, with weights; those
-    of the entries, where there are such.
+    `truth` has class numbers, or continuous targets if `n_classes` is 0. With soft labels it has
+    one value per entry, a row with one of its classes.
     """
 
     def __init__(
@@ -42,25 +42,25 @@ class Tally:
         self.rows = None if entries is None else entries.rows
 
     def add(self, rows: NDArray[np.intp], answers: FloatArray) -> None:
-        """Add what one member says of the listed rows, (rows, J) or (rows,)."""
+        """Add the predictions of one base learner for the listed rows, (rows, J) or (rows,)."""
         self.members[rows] += 1
         self.total[rows] += answers.reshape(len(rows), self.total.shape[1])
 
     def means(self) -> FloatArray:
-        """Return the mean of what members say of each row, NaN if none says anything."""
+        """Return the mean prediction of each row, NaN if no base learner has predicted it."""
         mean = np.full(self.total.shape, np.nan)
         seen = np.flatnonzero(self.members)
         mean[seen] = self.total[seen] / self.members[seen, None]
         return mean if self.n_classes else mean[:, 0]
 
     def tested(self) -> NDArray[np.intp]:
-        """Return the rows, or entries, of positive weight of which members say something."""
+        """Return the rows, or entries, that have a positive weight and a prediction."""
         members = self.members if self.rows is None else self.members[self.rows]
         seen = np.flatnonzero(members)
         return seen[self.weights[seen] > 0]
 
     def losses(self, tested: NDArray[np.intp], exponent: int = 0) -> FloatArray:
-        """Return the losses of some rows, whose targets are times a power of two."""
+        """Return the losses of some rows, whose true targets are scaled by a power of two."""
         rows = tested if self.rows is None else self.rows[tested]
         predicted, truth = self.total[rows] / self.members[rows, None], self.truth[tested]
         if self.n_classes:
@@ -68,7 +68,7 @@ class Tally:
         return np.asarray((predicted[:, 0] - np.ldexp(truth, exponent)) ** 2)
 
     def close(self) -> OutOfBag:
-        """Return means, and their error."""
+        """Return the mean predictions and the out-of-bag error."""
         tested, error = self.tested(), np.nan
         if len(tested):
             weights = scaled_weights(self.weights[tested])[0]
@@ -76,7 +76,7 @@ class Tally:
         return OutOfBag(self.members, self.means(), error)
 
     def tell(self, callback: Callback | None, number: int, model: object) -> bool:
-        """Tell the callback, if there is one, of a member; returns whether to stop."""
+        """Call the callback, if any, with a new base learner; return whether to stop."""
         if callback is None:
             return False
         return bool(callback(number, MemberStep(model, self.close().error)))
@@ -91,9 +91,9 @@ def tallied_members(
     callback: Callback | None,
     known: int = 0,
 ) -> list[T]:
-    """Return the members until the callback stops; `train` returns their tallies, too.
+    """Train base learners until the callback stops; `train` also returns arguments of `Tally.add`.
 
-    Of the first, that are `known`, it is not told.
+    The callback is not called for the first `known` base learners.
     """
     every = partial(train_members, train, members, n_threads, cells)
     return tallied(every, tally, callback, known)
@@ -105,7 +105,7 @@ def tallied(
     callback: Callback | None,
     known: int = 0,
 ) -> list[Any]:
-    """Return the members that `every` has taken one after another, see `tallied_members`."""
+    """Return the base learners that `every` passes to its argument; see `tallied_members`."""
     models: list[Any] = []
 
     def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
@@ -125,10 +125,10 @@ def train_members(
     cells: int | None,
     take: Callable[[T], Any],
 ) -> None:
-    """Call ``take(train(i))`` for each member, in order; `train` runs on several threads.
+    """Call ``take(train(i))`` for each base learner, in order; `train` runs on several threads.
 
-    There are as many as work on `cells` is worth, see `Workers`. Sums that `take` makes do not
-    depend on their number, then. If it returns True, no more are taken.
+    The number of threads depends on `cells`, see `Workers`, but the order of `take` does not. If
+    `take` returns True, no more base learners are taken.
     """
     with Workers(n_threads, cells) as workers:
         batch = BATCH * workers.n_threads if workers.n_threads > 1 else 1

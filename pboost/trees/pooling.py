@@ -1,7 +1,7 @@
-"""Growth of trees of sums whose nodes on a level are cut by what all of them together gain.
+"""Growth of boosted trees in which the nodes of a level choose their splits together.
 
-Whether large tables are grown so follows from pairs of columns that tell much together and little
-alone.
+For large tables, ``growth="auto"`` is resolved by a search for pairs of features that predict much
+together and little alone.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from pboost.losses import Loss, is_of_package
 from pboost.values import FloatArray, IntArray, check_number
 
 GROWTHS = ("auto", "independent", "pooled", "symmetric", "cost_efficient")
-#: Mean comparisons of a tree that is grown by gain per comparison, and its leaves, if not said.
+#: Default mean comparisons and maximum number of leaves with ``growth="cost_efficient"``.
 COMPARISONS, MOST_LEAVES = 4.0, 1024
-#: Memory for the masses and the gains of the open nodes of a level.
+#: Maximum memory for the histograms and gains of the open nodes of a level.
 MOST_BYTES = 1 << 28
-#: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
+#: With more rows (weighted rows count as copies), pooling does not help on real tables.
 FEW_ROWS = 5000
-#: Options that a node's search in columns of its own depends on.
+#: Options with which the nodes of a level have different candidate splits.
 OWN_COLUMNS = ("monotonic_cst", "interaction_cst", "max_features", "feature_costs")
 
 
 class Share(NamedTuple):
-    """From which depth on what share of the gain in all nodes of a level counts."""
+    """The share of the level's gain, applied from a certain depth on."""
 
     depth: int
     share: float
 
 
-#: Of nodes near the root each has many rows, and its own gain says enough.
+#: Near the root each node has many rows, so that its own gain is reliable.
 SHARES = {"pooled": Share(3, 0.8), "symmetric": Share(1, 1.0)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pooling:
-    """The arrays of trees that grow level by level; see ``pboost/_core/_boost_pooled.pxd``.
+    """The arrays for trees that grow level by level; see ``pboost/_core/_boost_pooled.pxd``.
 
     Attributes
     ----------
@@ -54,15 +54,15 @@ class Pooling:
     share : float
         See `Share`.
     gains : ndarray of float32, shape (n_slots or 0, n_gains)
-        What cuts gain in each open node, unless nothing but what they gain in all counts: of
-        numbers by bin, with missing rows above, then below; of the sets of columns of levels; of
-        columns of bundles.
+        Gain of each candidate split in each open node; empty if `share` is 1. Numerical features
+        come first (by bin, with missing values above, then below), then the sets of categorical
+        features, then bundled features.
     pool : ndarray of float32, shape (n_gains,)
-        What they gain in all of them.
+        Sum of the gains over the open nodes.
     set_place : ndarray of int64, shape (d,)
-        Where the gains of columns of levels begin, -1 of others.
+        Position of the first gain of each categorical feature, -1 for other features.
     sets : ndarray of uint8, shape (d or 0, boost.SETS_SIZE)
-        The order of the levels of columns.
+        Order of the categories of each feature.
     """
 
     depth: int
@@ -80,19 +80,20 @@ def limits_of_growth(
     n_copies: Callable[[], float],
     loss: Loss,
 ) -> tuple[str, CartLimits]:
-    """Return `growth` as it is meant, and limits that say so; `n_copies` counts rows by weights.
+    """Return the resolved `growth` and the limits that go with it.
 
-    "auto" is the pooled one of few rows, where nothing speaks against it; of more it stays "auto"
-    where the data tell independent from symmetric trees, see `growth_by_pairs`. ValueError
-    or NotImplementedError where something speaks against a growth that is asked for.
+    "auto" becomes "pooled" for few rows if the other options allow it. For more rows it stays
+    "auto" if the data must decide between independent and symmetric trees, see `growth_by_pairs`.
+    Raises ValueError or NotImplementedError if another option does not allow the requested growth.
+    `n_copies` counts the rows by their weights.
     """
     growth: str = options["growth"]
     if growth == "cost_efficient":
         return growth, _by_comparisons(options, limits, problem)
     if options["tree_comparisons"] is not None:
         raise ValueError(
-            f'tree_comparisons: expected None with growth={growth!r}; growth="cost_efficient" '
-            "grows trees by what splits gain per comparison, up to so many"
+            f"tree_comparisons: expected None with growth={growth!r}, got "
+            f'{options["tree_comparisons"]}; use growth="cost_efficient"'
         )
     is_given, is_open = growth != "auto", False
     if not is_given:
@@ -112,24 +113,24 @@ def limits_of_growth(
 
 
 def plain_comparisons(name: str, value: object) -> float | list[float] | None:
-    """Return the option `tree_comparisons` as settings hold it: one number, or those of trees."""
+    """Return the option `tree_comparisons` in its stored form: a number, or a list of them."""
     if value is None or isinstance(value, str) or not isinstance(value, Iterable):
         return None if value is None else check_number(name, value, min_value=1.0)
     numbers = [check_number(name, each, min_value=1.0) for each in value]
     if not numbers:
         raise ValueError(
-            f"{name}: expected a number, or those of the first trees and of all that follow, got "
-            "none"
+            f"{name}: expected a number, or a sequence of numbers for the first trees and all "
+            "others, got an empty sequence"
         )
     return numbers
 
 
 def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Problem) -> CartLimits:
-    """Return the limits of trees that grow by gain per comparison."""
+    """Return the limits of trees with ``growth="cost_efficient"``."""
     if not isinstance(problem.columns, BinnedColumns):
         raise NotImplementedError(
-            'growth: expected "independent" with search="exact", got "cost_efficient"; a binned search '
-            "grows trees by gain per comparison"
+            'growth: expected "independent" with search="exact", got "cost_efficient"; use '
+            'search="binned"'
         )
     value = options["tree_comparisons"]
     bounds = value if isinstance(value, list) else [COMPARISONS if value is None else value]
@@ -138,10 +139,10 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
 
 
 def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
-    """Return whether symmetric trees may be better than independent ones."""
+    """Return whether the data must decide between symmetric and independent trees."""
     if not is_of_package(loss) or loss.is_multiclass:
         return False
-    # Of three levels only those of labels are ever better.
+    # Symmetric trees of depth 3 were never better in regression.
     return depth > 3 or (depth == 3 and of_labels)
 
 
@@ -151,42 +152,45 @@ def _check(
     columns = problem.columns
     if not isinstance(columns, BinnedColumns):
         raise NotImplementedError(
-            f'growth: expected "independent" with search="exact", got {growth!r}, for which cuts of '
-            "different nodes have to be the same"
+            f'growth: expected "independent" with search="exact", got {growth!r}; use '
+            'search="binned"'
         )
     if options["multi_strategy"] != "one_output_per_tree":
         raise NotImplementedError(
-            f'growth: expected "independent" with multi_strategy={options["multi_strategy"]!r}, got {growth!r}'
+            'growth: expected "independent" with '
+            f"multi_strategy={options['multi_strategy']!r}, got {growth!r}"
         )
     if limits.growth == "best_first":
         raise ValueError(
-            f"max_leaf_nodes: expected None with growth={growth!r}, which goes level by level"
+            f"max_leaf_nodes: expected None with growth={growth!r}, got {limits.leaves}; use "
+            'growth="independent"'
         )
     for name in OWN_COLUMNS:
         if options[name]:
             raise NotImplementedError(
-                f"{name}: expected None with growth={growth!r}: nodes of a level are then not "
-                'searched for the same cuts; growth="independent" takes it'
+                f"{name}: expected None with growth={growth!r}, since all nodes of a level need "
+                'the same candidate splits; use growth="independent"'
             )
     d, n = columns.n_features, problem.n_rows
-    # 16 bytes of masses and up to 8 of gains of each bin.
+    # Each bin takes 16 bytes in the histograms and up to 8 for gains.
     size = 24 * int(columns.n_bins.sum() + d) * open_nodes(limits.depth, n)
     if size > MOST_BYTES:
         raise ValueError(
-            f"growth: the open nodes of a level take {size} bytes with growth={growth!r} and "
-            f'max_depth={limits.depth}, of which there are {MOST_BYTES}; growth="independent" takes less'
+            f"growth: expected at most {MOST_BYTES} bytes for the open nodes of a level, got "
+            f"{size} with growth={growth!r} and max_depth={limits.depth}; use "
+            'growth="independent"'
         )
 
 
 def open_nodes(depth: int, n: int) -> int:
-    """Return how many nodes of a level can be open, and their children counted, at most."""
+    """Return the maximum number of nodes on the last level that is split."""
     return max(min(1 << min(depth - 1, 40), n), 1)
 
 
 def pooling_of(
     share: Share, columns: BinnedColumns, n_bundled: int, cells: int, n_slots: int
 ) -> Pooling:
-    """Return the arrays; `cells` are the bins of all lanes, `n_bundled` columns share one."""
+    """Return the arrays; `cells` counts all bins, `n_bundled` the features in bundles."""
     d, special = len(columns.codes), columns.special
     special = np.zeros(d, dtype=np.uint8) if special is None else special
     has_holes = bool((special == HOLES).any())
@@ -204,17 +208,17 @@ def pooling_of(
     )
 
 
-#: Rows that are looked at, copies counted; of many columns fewer, down to `LEAST_ROWS`.
+#: Limits of the search for pairs: rows (with copies), fewest rows, rows times squared features.
 MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
-#: A pair has to gain so many times what the best cut of either column gains, ...
+#: Minimum ratio of the gain of a pair to the best gain of either feature.
 RATIO = 9.0
-#: ... or what a cut gains by chance.
+#: Minimum gain of either feature in that ratio, as a multiple of the gain expected by chance.
 CHANCE = 12.0
-#: Gradients, and weights that are no copies, are rounded to so many bits: sums are then exact.
+#: Bits of rounded gradients, and of weights that are not copies; the sums are then exact.
 GRADIENT_BITS, WEIGHT_BITS = 20, 12
-#: Rows that are hashed at a time: they stay in the cache.
+#: Number of rows that are hashed at a time, so that they stay in the cache.
 HASHED_ROWS = 8192
-#: The codes, targets and weights of the rows that are looked at; None: all have the weight 1.
+#: Codes, targets and weights of the rows in the search for pairs; None if all weights are 1.
 Scanned: TypeAlias = tuple[NDArray[np.uint8], FloatArray, FloatArray | None]
 
 
@@ -226,11 +230,11 @@ def growth_by_pairs(
     bias: Any,
     limits: CartLimits,
 ) -> tuple[str, CartLimits]:
-    """Return a growth, independent or symmetric in place of "auto", and the limits with it.
+    """Replace the growth "auto" by "independent" or "symmetric"; return it with its limits.
 
-    `scan` returns the rows that are looked at, whose weights may be numbers of copies. Greedy free
-    trees cut columns that tell nothing alone by chance only; of symmetric ones the chances of a
-    level are taken together.
+    `scan` returns rows for the search for pairs; if `are_copies`, their weights are numbers of
+    copies. If two features predict only together, greedy independent trees find their splits only
+    by chance. A symmetric tree adds up the gains of a whole level and finds them more often.
     """
     if growth != "auto":
         return growth, limits
@@ -245,15 +249,15 @@ def growth_by_pairs(
 def few_rows(
     codes: NDArray[np.uint8], y: FloatArray, weight: FloatArray | None, n_copies: int
 ) -> Scanned:
-    """Return the rows of all partitions that are looked at, none if there are far too many."""
+    """Return the scanned rows of all partitions, or no rows if there are far too many."""
     max_rows = _most(len(codes))
-    if len(y) > 2 * max_rows and n_copies > max_rows:  # of a table with few different rows
+    if len(y) > 2 * max_rows and n_copies > max_rows:  # many rows have the same values
         return codes[:, :0], y[:0], weight
     return codes, y, weight
 
 
 def _most(d: int) -> int:
-    """Return how many rows of so many columns of numbers are looked at."""
+    """Return the number of rows to scan, given the number of numerical features."""
     max_rows = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
     return 0 if d < 2 or max_rows < LEAST_ROWS else max_rows
 
@@ -261,9 +265,9 @@ def _most(d: int) -> int:
 def scanned_part(
     columns: BinnedColumns, used: NDArray[np.bool_] | None, n_copies: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the rows of a part that are looked at, equal ones together, and their codes.
+    """Return the rows of a partition to scan, and their codes; equal rows are treated alike.
 
-    There are none where it is not worth it; `n_copies` are those of all rows, wherever they are.
+    `n_copies` counts the copies of the rows of all partitions.
     """
     numbers = _numbers(columns)
     max_rows = _most(int(np.count_nonzero(numbers)))
@@ -277,14 +281,14 @@ def scanned_part(
 
 
 def _numbers(columns: BinnedColumns) -> NDArray[np.bool_]:
-    """Return which columns hold numbers."""
+    """Return a mask of the numerical features."""
     if columns.special is None:
         return np.ones(len(columns.codes), dtype=bool)
     return columns.special & LEVELS == 0
 
 
 def hashes(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return numbers that depend on what is in each row only, and are spread evenly, (n,)."""
+    """Return a uniform hash of the codes of each row, shape (n,)."""
     d, n = codes.shape
     key = _mixed(np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)
     hashed = np.zeros(n, dtype=np.uint64)
@@ -306,7 +310,7 @@ def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def rounded(
     gradient: FloatArray, weight: FloatArray | None, are_copies: bool
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return weighted gradients and weights, whole numbers, and what a cut gains by chance."""
+    """Return weighted gradients and weights as integers, and the gain expected by chance."""
     weight = np.ones(len(gradient)) if weight is None else weight
     if are_copies or (weight == 1).all():
         each = _whole(gradient, GRADIENT_BITS)
@@ -319,18 +323,19 @@ def rounded(
 
 
 def _whole(values: FloatArray, bits: int) -> FloatArray:
-    """Return whole numbers of so many bits, as many times the values as a power of two."""
+    """Return values times a power of two, rounded to integers of `bits` bits."""
     exponent = math.frexp(float(np.abs(values).max()))[1]
-    # In two steps: the power alone may be beyond the numbers there are.
+    # In two steps, since the power of two alone may overflow.
     return np.rint(np.ldexp(np.ldexp(values, -exponent), bits))
 
 
 def has_pure_interaction(
     codes: NDArray[np.uint8], sums: FloatArray, mass: FloatArray, chance: float
 ) -> bool:
-    """Return whether a pair gains far more than its columns, all of them whole numbers by row.
+    """Return whether some pair of features gains far more than each of them alone.
 
-    A pair gains what a value for each quarter of the rows does that two cuts near the middle make.
+    The gain of a pair is the gain of four cells, made by a split of each feature near its median.
+    All inputs are integers, so the sums are exact.
     """
     alone, above = cut_alone(codes, sums, mass)
     both = pair_gains(above, sums, mass)
@@ -341,7 +346,7 @@ def has_pure_interaction(
 def cut_alone(
     codes: NDArray[np.uint8], sums: FloatArray, mass: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the gain of the best cut of each column, and 1 for rows above its middle, else 0."""
+    """Return the best gain of each feature, and 1.0 for rows above its median bin, else 0.0."""
     gains, above = np.empty(len(codes)), np.empty(codes.shape)
     for j, code in enumerate(codes):
         below, heavy = (np.bincount(code, weights=of).cumsum() for of in (sums, mass))
@@ -355,9 +360,9 @@ def cut_alone(
 
 
 def pair_gains(above: FloatArray, sums: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return what a value for each of the four parts that two cuts make gains, (d, d)."""
+    """Return the gain of the four cells of each pair of features, shape (d, d)."""
     gains = np.zeros((len(above), len(above)))
-    upper = [(above * of) @ above.T for of in (sums, mass)]  # whole numbers: exact in any order
+    upper = [(above * of) @ above.T for of in (sums, mass)]  # integers: exact in any order
     totals = [float(of.sum()) for of in (sums, mass)]
     of_first = [of.diagonal()[:, None] for of in upper]
     of_second = [of.diagonal()[None, :] for of in upper]
@@ -375,5 +380,5 @@ def pair_gains(above: FloatArray, sums: FloatArray, mass: FloatArray) -> FloatAr
 
 
 def _squares(sums: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return squares of sums by their masses, 0 where there is none."""
+    """Return squared sums divided by weights, 0 if the weight is 0."""
     return np.divide(sums * sums, mass, out=np.zeros_like(mass), where=mass > 0)

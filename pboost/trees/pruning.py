@@ -1,4 +1,4 @@
-"""Cost-complexity pruning of trees, and the price of a leaf chosen by cross-validation."""
+"""Cost-complexity pruning of trees, with the complexity parameter chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -43,25 +43,24 @@ from pboost.values.options import builder, checked, option_names, refuse_unknown
 #: Rules by which `fit_pruned_cart` chooses a subtree.
 PruningRule: TypeAlias = Literal["min", "1se"]
 RULES: tuple[PruningRule, ...] = get_args(PruningRule)
-#: Prices that differ by less, as a share of themselves or of the root's risk, are one.
+#: Tolerances, relative to `ccp_alpha` and to the risk of the root, within which alphas are equal.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
-#: Errors of subtrees that differ by less, as a share of the largest, are equal but for rounding.
+#: Tolerance, relative to the largest error, within which errors of subtrees are equal.
 SAME_ERROR = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruningPath(Stored):
-    """The nested subtrees of weakest-link pruning, the largest first; made by
-    `cost_complexity_pruning_path`.
+    """Nested subtrees of weakest-link pruning, from `cost_complexity_pruning_path`.
 
     Attributes
     ----------
     ccp_alpha : ndarray of float64, shape (k,)
-        Price of a leaf from which on each subtree is the best, increasing; the first is 0.
+        Smallest alpha at which each subtree is optimal, increasing from 0.
     n_leaves : ndarray of int32, shape (k,)
-        Their numbers of leaves, decreasing; the last is 1.
+        Number of leaves of each subtree, decreasing to 1.
     risk : ndarray of float64, shape (k,)
-        Sum over their leaves of weight times impurity.
+        Sum of weight times impurity over the leaves of each subtree.
     """
 
     ccp_alpha: FloatArray = column(np.float64, finite=False)
@@ -77,37 +76,36 @@ def cost_complexity_pruning_path(
     sample_weight: ArrayLike | None = None,
     criterion: ClassCriterion | None = None,
 ) -> PruningPath:
-    """Return the subtrees among which are the best ones for every price of a leaf.
+    """Return the sequence of optimal subtrees for increasing `ccp_alpha`.
 
-    The cost of a subtree is the sum over its leaves of weight times impurity, its *risk*, plus
-    `ccp_alpha` times the number of leaves. Of the subtrees of least cost, one is contained in all
-    others; as `ccp_alpha` grows, these smallest ones are nested, and there are at most as many as
-    nodes.
+    The cost of a subtree is its risk (the sum of weight times impurity over its leaves) plus
+    `ccp_alpha` times the number of leaves. For each alpha there is a smallest subtree with minimal
+    cost. These subtrees are nested: each one is obtained by pruning the previous one.
 
     Parameters
     ----------
     tree : Tree
-        A fitted tree.
+        Fitted tree.
     X : array_like of shape (n, d), or data frame, optional
-        With `y`: rows whose weights and impurities at the nodes are used. Default: those of the
-        training rows, which the tree knows.
+        With `y`: data from which the weights and impurities of the nodes are computed. Default: the
+        training data, whose values are stored in the tree.
     y : array_like of shape (n,), optional
-        Their labels, or targets.
+        Targets of `X`.
     sample_weight : array_like of shape (n,), optional
-        Their weights.
+        Weights of the rows of `X`.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
-        Impurity of a classification tree, where it is not to be that by which it was grown.
+        Impurity of a classification tree. Default: the criterion the tree was fitted with.
 
     Returns
     -------
     PruningPath
-        Prices are in units of the risk: scikit-learn's ``ccp_alpha`` is this number divided by the
-        sum of the weights.
+        Alphas are in units of the risk. Divide them by the sum of the weights to get the
+        ``ccp_alpha`` of scikit-learn.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not as described.
+        If an argument is invalid.
 
     References
     ----------
@@ -129,7 +127,7 @@ def cost_complexity_pruning_path(
     gone = gone[np.argsort(price[gone], kind="stable")]
     steps = price[gone]
     bar = SAME_RISK * risk[0]
-    # The last of the prices that are one, and before them 0 with all that collapses there.
+    # Equal alphas are merged into the last of them; the first group has alpha 0.
     is_last = np.ones(len(steps), dtype=bool)
     is_last[:-1] = np.diff(steps) > SAME_PRICE * steps[1:] + bar
     leaves = tree.n_leaves - np.cumsum(saved[gone])
@@ -145,27 +143,27 @@ def cost_complexity_pruning_path(
 
 
 def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = None) -> Tree:
-    """Return the smallest of the subtrees of least cost when a leaf costs `ccp_alpha`.
+    """Prune a tree to the smallest subtree with minimal cost.
 
     Parameters
     ----------
     tree : Tree
-        A fitted tree.
+        Fitted tree.
     ccp_alpha : float
-        Price of a leaf, at least 0, as in `cost_complexity_pruning_path`; at infinity the root
-        alone is left.
+        Cost of a leaf, at least 0, on the scale of `cost_complexity_pruning_path`. Infinity leaves
+        only the root.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
-        See `cost_complexity_pruning_path`.
+        Impurity of a classification tree. Default: the criterion the tree was fitted with.
 
     Returns
     -------
     Tree
-        With the same root. Where nothing is gained at ``ccp_alpha=0`` a split is removed, too.
+        The pruned tree. With ``ccp_alpha=0`` only splits that do not reduce the risk are removed.
 
     Raises
     ------
     ValueError, TypeError
-        If `ccp_alpha` is negative or NaN, or an argument is not as described.
+        If `ccp_alpha` is negative or NaN, or another argument is invalid.
 
     Examples
     --------
@@ -179,7 +177,7 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = No
     ccp_alpha = np.inf if is_endless else check_number("ccp_alpha", ccp_alpha, min_value=0.0)
     risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
-    if is_endless:  # the price from which on the root is a leaf: records hold finite numbers
+    if is_endless:  # settings must be finite: use the smallest alpha that prunes to the root
         ccp_alpha = min(float(price[0]), np.finfo(np.float64).max) if tree.n_nodes > 1 else 0.0
     slack = SAME_PRICE * ccp_alpha + SAME_RISK * risk[0]
     settings = {"pruned_at": ccp_alpha, "pruned_by": criterion or tree.settings.get("criterion")}
@@ -189,7 +187,7 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = No
 
 
 def collapsed(tree: Tree, at: NDArray[np.bool_], settings: dict[str, Any]) -> Tree:
-    """Return the tree with the nodes marked made leaves."""
+    """Return the tree with the marked nodes turned into leaves."""
     kept = np.ones(tree.n_nodes, dtype=bool)
     for nodes in levels(tree):
         below = tree.children[nodes]
@@ -207,7 +205,7 @@ def collapsed(tree: Tree, at: NDArray[np.bool_], settings: dict[str, Any]) -> Tr
 
 
 def levels(tree: Tree) -> list[NDArray[np.intp]]:
-    """Return the inner nodes by depth, the root first."""
+    """Return the inner nodes, one array per depth, starting at the root."""
     depth = tree.node_depth()
     inner = np.flatnonzero(tree.feature != LEAF)
     inner = inner[np.argsort(depth[inner], kind="stable")]
@@ -215,7 +213,7 @@ def levels(tree: Tree) -> list[NDArray[np.intp]]:
 
 
 def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return where nodes collapse, and what that does; see `pboost._core.grow`."""
+    """Return for each node the alpha of its pruning, the added risk and the removed leaves."""
     n = tree.n_nodes
     price, gain, saved = np.empty(n), np.empty(n), np.empty(n, dtype=np.int32)
     work = np.empty((4, n), dtype=np.int32)
@@ -224,7 +222,7 @@ def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArr
 
 
 def link_prices(tree: Tree) -> FloatArray:
-    """Return the price from which on each node is a leaf; -inf or inf where that is never so."""
+    """Return the alpha at which each node becomes a leaf, -inf if always, inf if never."""
     return _links(tree, _risks(tree, None, None, None, None)[0])[0]
 
 
@@ -235,17 +233,19 @@ def _total(risk: FloatArray, tree: Tree) -> float:
 def _risks(
     tree: Tree, X: object, y: object, sample_weight: ArrayLike | None, criterion: str | None
 ) -> tuple[FloatArray, int]:
-    """Return weight times impurity of each node as a leaf, in a unit, and the exponent of that."""
+    """Return weight times impurity of each node, and the exponent of their power-of-two unit."""
     if criterion is not None:
         check_choice("criterion", criterion, _criteria(tree))
     if X is None and y is None:
         if sample_weight is not None:
-            raise ValueError("sample_weight: given without X and y")
+            raise ValueError("sample_weight: expected None without X and y, got weights")
         known = criterion is None or tree.classes is None
         impurity = tree.impurity if known else IMPURITIES[str(criterion)](tree.value)
         return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
-        raise ValueError("cost_complexity_pruning_path: X and y must be given together")
+        raise ValueError(
+            "cost_complexity_pruning_path: expected both X and y, or neither, got one of them"
+        )
     at = tree.nodes_of(X)
     weights = as_weights(sample_weight, len(at))
     weights, exponent = scaled_weights(np.ones(len(at)) if weights is None else weights)
@@ -259,32 +259,32 @@ def _risks(
     total = mass.sum(axis=1)
     share = mass / np.where(total > 0, total, 1.0)[:, None]
     if criterion is None and "criterion" not in tree.settings:
-        raise ValueError("criterion: expected a name, as the tree does not say its own")
-    if criterion is None:  # that of the fit, as a file may say it
+        raise ValueError("criterion: expected a name, since the tree does not record its criterion")
+    if criterion is None:  # a stored tree can contain any text
         name = tree.settings["criterion"]
         criterion = check_choice("tree.settings['criterion']", name, _criteria(tree))
     return total * np.where(total > 0, IMPURITIES[criterion](share), 0.0), exponent
 
 
 def _numbers(compute: np.ufunc, *values: object) -> FloatArray:
-    """Return what is computed of risks; ValueError where it is beyond the largest number."""
+    """Compute a function of risks; raise ValueError on overflow."""
     with np.errstate(over="ignore"):
         numbers: FloatArray = compute(*values)
     if not np.isfinite(numbers).all():
         raise ValueError(
-            "tree: expected weights times impurities that are finite; give y or the weights in "
-            "other units"
+            "tree: expected finite products of weight and impurity; rescale y or the weights and "
+            "fit again"
         )
     return numbers
 
 
 def _criteria(tree: Tree) -> tuple[str, ...]:
-    """Return the criteria by which a tree can be judged."""
+    """Return the criteria that fit the task of a tree."""
     return ("squared_error",) if tree.classes is None else class_criteria(len(tree.classes))
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the sums of squares about the means of the rows at each node."""
+    """Return the sum of squared deviations from the mean at each node."""
     n = tree.n_nodes
     mass = np.bincount(at, weights, n)
     mean = np.bincount(at, weights * y, n) / np.where(mass > 0, mass, 1.0)
@@ -301,7 +301,7 @@ def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) 
 
 
 def _search_of_values(options: Mapping[str, object]) -> Search:
-    """Return the search of a builder that needs the values, to predict them."""
+    """Return the search options of a fit that needs unbinned values for predictions."""
     return search_option(options)._replace(takes_bins=False)
 
 
@@ -322,53 +322,55 @@ def fit_pruned_cart(
     n_threads: int | None = None,
     **options: Any,
 ) -> Tree:
-    """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
+    """Fit a tree and prune it with `ccp_alpha` chosen by cross-validation.
 
-    A tree is grown on all rows and its nested subtrees are found (`cost_complexity_pruning_path`).
-    Each stands for the prices of a leaf for which it is the best; at the geometric mean of these,
-    the trees grown without each of the folds are pruned, and tested on that fold.
+    A tree is grown on all rows, and its nested subtrees are found by
+    `cost_complexity_pruning_path`.
+    Each subtree is optimal for an interval of alphas. At the geometric mean of this interval, the
+    trees of the folds are pruned and tested.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features; missing values (NaN) and categories as in `fit_cart`.
+        Features, which may contain missing values and categorical features, see `fit_cart`.
     y : array_like of shape (n,), optional
-        Labels, of two or more different values; of a regression, finite numbers.
+        Target: class labels, two or more, or finite numbers for regression.
     task : {"classification", "regression"}, optional
-        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
-        and numbers that are not all whole are a regression. With more different whole numbers it
-        must be given, unless `criterion` is of one task only.
+        Type of the target. By default strings, booleans and up to 20 distinct integers are classes,
+        and non-integers are a regression target. With more distinct integers, set it, unless
+        `criterion` determines it.
     cv : int
-        Number of folds, 2 to the number of rows. Classes are dealt out evenly.
+        Number of folds, from 2 to the number of rows. Folds are stratified by class.
     rule : {"min", "1se"}
-        "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
-        error is within one standard error of that.
+        "min" chooses the subtree with the lowest error (of equal ones the smallest), "1se" the
+        smallest subtree whose error is within one standard error of the lowest.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Shuffles the rows; also for `max_features`.
+        Seed for the folds and for `max_features`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
+        Class probabilities of each row, in place of `y`. A row counts for each class with its
+        weight times the probability. With one dimension: probabilities of the second class.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+        With `y_proba`: the class labels of its columns. Default: 0, 1, ..., or the column names.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows, in training and in the errors.
+        Weights >= 0 of the rows, for training and for the errors.
     categorical_features : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
+        Names or positions of categorical features, in addition to data frame columns that hold text
+        or have a categorical type.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+        Number of threads, -1 for all. None uses as many as the work is worth. The model does not
+        depend on it.
     **options
         Options of `fit_cart`.
 
     Returns
     -------
     Tree
-        ``tree.pruning`` is the table of prices, leaves, errors and standard errors.
+        The pruned tree. ``tree.pruning`` is a table of alphas, leaves, errors and standard errors.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     References
     ----------
@@ -398,13 +400,13 @@ def fit_pruned_cart(
     data = FitData(X, y, sample_weight, n_threads, generator)
     problem, limits, settings, key = fit_cart_problem(data, of_trees)
     problem, weights = problem.sorted_once(n_threads), problem.weights
-    # In a unit of their own, so that neither sums nor products of prices leave the numbers.
+    # Weights are scaled, so that sums and products of alphas stay within the range of floats.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     source, rows = _source(X, problem)
     fold = _folds(problem, weights, check_integer("cv", cv, min_value=2), generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = cost_complexity_pruning_path(tree)
-    # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
+    # Each subtree is tested at the geometric mean of its alphas; the last interval is unbounded.
     middle = np.append(_geometric_means(path.ccp_alpha), np.inf) / weights.sum()
     loss, squares = np.zeros(len(middle)), np.zeros(len(middle))
     for k in range(int(fold.max()) + 1):
@@ -439,12 +441,12 @@ def fit_pruned_cart(
 
 
 def _last_within(error: FloatArray, bound: float) -> int:
-    """Return the smallest of the subtrees whose error is at most so large, but for rounding."""
+    """Return the smallest subtree whose error is at most `bound`, up to rounding."""
     return int(np.flatnonzero(error <= bound + SAME_ERROR * error.max())[-1])
 
 
 def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
-    """Return the values of X, and where those of each row of the problem are."""
+    """Return the values of X, and the position of each row of the problem in them."""
     if isinstance(X, SortedColumns):
         source, rows = X.source, X.rows
     else:
@@ -455,7 +457,7 @@ def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
 def _folds(
     problem: Problem, weights: FloatArray, folds: int, generator: np.random.Generator
 ) -> IntArray:
-    """Return the fold that tests each row; that of soft labels tests all entries of a row."""
+    """Return the test fold of each row; all entries of a row with soft labels are in one fold."""
     n, first, entries = problem.n_rows, problem.first, problem.entries
     label = problem.label if len(problem.label) else np.zeros(n, dtype=np.int32)
     kinds = label if entries is None else entries.likeliest
@@ -466,7 +468,7 @@ def _folds(
 def _table(
     path: PruningPath, error: FloatArray, spread: FloatArray, best: int, price: int, unit: int
 ) -> PruningTable:
-    """Return the table, of prices and errors that are in units of powers of two."""
+    """Return the pruning table; alphas and errors are rescaled by powers of two."""
     is_error, smallest = error.any(), np.finfo(np.float64).tiny
     with np.errstate(over="ignore"):
         ccp_alpha, error, spread = (
@@ -475,15 +477,15 @@ def _table(
         )
     if not np.isfinite([ccp_alpha, error, spread]).all() or (is_error and error.max() < smallest):
         raise ValueError(
-            "y: expected numbers whose squares times the weights are neither infinite nor rounded "
-            "to 0; give y or the weights in other units"
+            "y: expected numbers whose squares times the weights neither overflow nor underflow; "
+            "rescale y or the weights"
         )
     return PruningTable(ccp_alpha, path.n_leaves, error, spread, best)
 
 
 def _geometric_means(ccp_alpha: FloatArray) -> FloatArray:
-    """Return the geometric mean of each price and the next."""
-    exponent = int(np.frexp(ccp_alpha.max())[1])  # by a power of two: nothing is rounded
+    """Return the geometric mean of each alpha and the next."""
+    exponent = int(np.frexp(ccp_alpha.max())[1])  # scaling by a power of two is exact
     scaled = np.ldexp(ccp_alpha, -exponent)
     means: FloatArray = np.ldexp(np.sqrt(scaled[:-1] * scaled[1:]), exponent)
     return means
@@ -498,11 +500,11 @@ def _losses(
     power: int,
     ccp_alpha: FloatArray,
 ) -> FloatArray:
-    """Return the sums over the test rows of the loss, to a power, of a tree pruned at prices."""
+    """Return the total loss, raised to `power`, of the tree pruned at each alpha."""
     node_loss = _loss_by_node(tree, problem, X, test, weights, power)
     price = link_prices(tree)
     ends = np.isfinite(price)
-    # The loss below a node once all that collapses there has; and what each collapse changes.
+    # Loss below each node after pruning, and the change of the loss by each pruned node.
     after, change = np.where(tree.feature == LEAF, node_loss, 0.0), np.zeros(tree.n_nodes)
     full = np.where(tree.feature == LEAF, node_loss, 0.0).sum()
     for nodes in reversed(levels(tree)):
@@ -526,9 +528,9 @@ def _loss_by_node(
     weights: FloatArray,
     power: int,
 ) -> FloatArray:
-    """Return the sum of the losses of the test rows that come through each node, if it predicts.
+    """Return the total loss of the test rows that pass through each node, if it were a leaf.
 
-    Those of a regression are in the unit of ``problem.y``.
+    Regression losses are in the unit of ``problem.y``.
     """
     sums = np.zeros(tree.n_nodes)
     mean, column = np.ldexp(tree.value, -problem.exponent), tree.column

@@ -1,4 +1,4 @@
-"""What holds trees of sums back beside their size: what a split brings, of which columns."""
+"""Regularization and constraints of gradient-boosted trees, except limits on their size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pboost.values import (
     shown,
 )
 
-#: The options that say so, and what they are where nothing is held back.
+#: The options that constrain trees, with the defaults, which constrain nothing.
 RESTRAINTS: dict[str, Any] = {
     "min_child_weight": 0.0,
     "min_split_gain": 0.0,
@@ -39,23 +39,22 @@ RESTRAINTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restraints:
-    """The options of `fit_gradient_boosting` that trees on bins alone know.
+    """Options of `fit_gradient_boosting` that only a binned search supports.
 
     Attributes
     ----------
     min_child_weight, min_split_gain : float
-        Least curvature of a side, and least gain of a split, where the largest weight is 1.
+        Minimum Hessian of a child and minimum gain of a split, if the largest weight is 1.
     per_tree, per_split : int or None
-        How many columns a tree is grown on, and in how many of them a node is searched; both None
-        where all are.
+        Number of features that a tree can use, and that a node considers; both None for all.
     key : int
-        Of the streams that these columns are drawn from.
+        Seed of the draws of features.
     direction : ndarray of int32, shape (d,), or None
-        Whether the sum goes up (1) or down (-1) with each column, 0 where it may do as it likes.
+        Sign of the monotonic constraint of each feature: 1, -1, or 0 for none.
     together : ndarray of uint64, shape (d, words), or None
-        The groups that each column is in, as bits: those on a branch share one.
+        Interaction groups of each feature, as bits. The features on a path share a group.
     feature_costs : FeatureCosts or None
-        What columns cost.
+        Costs of the features.
     """
 
     min_child_weight: float = 0.0
@@ -68,7 +67,7 @@ class Restraints:
     feature_costs: FeatureCosts | None = None
 
     def of_unit(self, unit: float) -> Restraints:
-        """Return them for weights that are divided by `unit`."""
+        """Return the options for weights that are divided by `unit`."""
         return replace(
             self,
             min_child_weight=self.min_child_weight / unit,
@@ -77,40 +76,41 @@ class Restraints:
 
 
 def check_l2(name: str, option: Any) -> float | str:
-    """Return a number >= 0, or "auto"."""
+    """Return the option if it is a number >= 0 or "auto"."""
     if isinstance(option, str):
         return check_choice(name, option, get_args(Auto))
     return check_number(name, option, min_value=0.0)
 
 
 def l2_of(option: float | str, rows: float, of_row: float) -> float:
-    """Return `l2_regularization` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
+    """Return `l2_regularization`; "auto" is `rows` times the weight of a row, `of_row`."""
     if not isinstance(option, str):
         return option
     return rows * of_row if rows else 0.0
 
 
 def draws_columns(options: Mapping[str, object]) -> bool:
-    """Return whether fits of these options draw columns."""
+    """Return whether a fit with these options draws features."""
     return options["max_features_per_tree"] is not None or options["max_features"] is not None
 
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
-    """Raise NotImplementedError where one is given that an exact search does not take."""
+    """Raise NotImplementedError if an option is given that needs a binned search."""
     for name, default in {"l2_regularization": 0.0, **RESTRAINTS}.items():
         value = options[name]
         if name == "l2_regularization" and value == "auto":
             continue
         if value is not None if default is None else value != default:
             raise NotImplementedError(
-                f'{name}: expected {default} with search="exact"; a binned search takes it'
+                f'{name}: expected {default} with search="exact", got {shown(value)}; use '
+                'search="binned"'
             )
 
 
 def read_restraints(
     options: Mapping[str, Any], problem: Problem, generator: np.random.Generator
 ) -> Restraints:
-    """Check the options; from the generator is drawn where columns are to be drawn."""
+    """Return the checked options; draw a seed from the generator if features are drawn."""
     restraints = Restraints(
         options["min_child_weight"],
         options["min_split_gain"],
@@ -128,7 +128,7 @@ def read_restraints(
 
 
 def plain_monotone(name: str, monotonic_cst: Any) -> Any:
-    """Return the option as settings hold it: pairs of a column and a direction, or directions."""
+    """Return the option in its stored form: pairs of feature and direction, or directions."""
     if monotonic_cst is None:
         return None
     if isinstance(monotonic_cst, Mapping):
@@ -140,8 +140,8 @@ def plain_monotone(name: str, monotonic_cst: Any) -> Any:
             pairs = [] if is_per_feature else [(column, way) for column, way in items]
         except (TypeError, ValueError):
             raise TypeError(
-                f"{name}: expected a mapping of names or positions of columns to 1 (up) or -1 "
-                f"(down), or 1, 0 or -1 for each column, got {shown(monotonic_cst)}"
+                f"{name}: expected a mapping from names or positions of features to 1 (increasing) "
+                f"or -1 (decreasing), or 1, 0 or -1 for each feature, got {shown(monotonic_cst)}"
             ) from None
         if is_per_feature:
             return [check_integer(name, way, min_value=-1, max_value=1) for way in items]
@@ -155,14 +155,14 @@ def plain_monotone(name: str, monotonic_cst: Any) -> Any:
 
 
 def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
-    """Return the direction of each column; `monotonic_cst` as settings hold it."""
+    """Return the direction of each feature, given the stored form of the option."""
     if not monotonic_cst:
         return None
     direction = np.zeros(problem.n_features, dtype=np.int32)
     if isinstance(monotonic_cst[0], int):
         if len(monotonic_cst) != len(direction):
             raise ValueError(
-                f"monotonic_cst: expected a direction for each of {len(direction)} columns, got "
+                f"monotonic_cst: expected a direction for each of {len(direction)} features, got "
                 f"{len(monotonic_cst)}"
             )
         monotonic_cst = list(enumerate(monotonic_cst))
@@ -173,32 +173,33 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
         (j,) = positions("monotonic_cst", [column], problem.names, len(direction))
         if way and problem.table is not None and problem.table.values_of(j) is not None:
             raise ValueError(
-                f"monotonic_cst: expected columns of numbers, got {column_label(problem.names, j)}, a "
-                "category, whose levels have no order"
+                "monotonic_cst: expected numerical features, got "
+                f"{column_label(problem.names, j)}, which is categorical"
             )
         direction[j] = way
     return direction if direction.any() else None
 
 
 def plain_interactions(name: str, interaction_cst: object) -> list[list[str | int]] | None:
-    """Return the option as settings hold it: lists of names or positions, or None."""
+    """Return the option in its stored form: lists of names or positions, or None."""
     if interaction_cst is None:
         return None
     if isinstance(interaction_cst, str) or not isinstance(interaction_cst, Iterable):
         raise TypeError(
-            f"{name}: expected groups of columns, as [[0, 1], [2]], got {shown(interaction_cst)}"
+            f"{name}: expected groups of features such as [[0, 1], [2]], got "
+            f"{shown(interaction_cst)}"
         )
     return [list(named_columns(name, group)) for group in interaction_cst]
 
 
 def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None:
-    """Return the groups of each column as bits; columns in none are a group of their own."""
+    """Return the groups of each feature as bits; features in no group form a further group."""
     if interaction_cst is None:
         return None
     d = problem.n_features
     groups = [positions("interaction_cst", group, problem.names, d) for group in interaction_cst]
     if not all(groups):
-        raise ValueError("interaction_cst: expected groups of columns, got one that is empty")
+        raise ValueError("interaction_cst: expected groups of features, got an empty group")
     rest = set(range(d)).difference(*groups)
     member = np.zeros((d, 64 * -(-(len(groups) + 1) // 64)), dtype=np.uint8)
     for number, group in enumerate([*groups, rest]):
@@ -206,15 +207,15 @@ def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None
     return np.packbits(member, axis=1).view(np.uint64)
 
 
-#: Whether no row, all or some have paid an item.
+#: Whether no row, all rows or some rows have paid for a feature or a cost group.
 NO_ROW, ALL_ROWS, SOME_ROWS = 0, 1, 2
 
-#: In place of a tradeoff: gains are divided by costs.
+#: Value of `tradeoff` with which gains are divided by costs.
 RATIO = -1.0
 
 
 class Payments:
-    """The arrays by which a search knows what rows have still to pay; see ``_boost_prices.pxd``.
+    """Arrays with the costs that each row has already paid; see ``_boost_prices.pxd``.
 
     Parameters
     ----------
@@ -235,12 +236,12 @@ class Payments:
         self.to_pay = np.empty((n_threads, n_items))
 
     def count_in(self, unit: float) -> None:
-        """Take over the gain that takes 1 from the sum of the losses that models report."""
+        """Set the gain that equals a reduction of the reported sum of losses by 1."""
         if self.feature_costs.tradeoff is not None:
             self.tradeoff = self.feature_costs.tradeoff * unit
 
     def pay(self, column: IntArray, children: IntArray, leaf: NDArray[np.intp]) -> None:
-        """Take what each row pays on its way to its leaf (n,) of a tree, nodes in preorder."""
+        """Record the costs each row pays on the path to its leaf (n,); nodes in preorder."""
         on_way = columns_on_way(column, children, len(self.item))
         items = self.feature_costs.items_of(on_way)
         for k in np.flatnonzero(items.any(axis=0)).tolist():

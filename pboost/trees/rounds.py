@@ -1,4 +1,4 @@
-"""Rounds of boosting on bins, compiled from the derivatives of the loss to the decision values."""
+"""Boosting rounds on binned features, with compiled code for gradients, trees and leaf values."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from pboost.values import Array, FloatArray, IntArray
 
 
 class Lanes(NamedTuple):
-    """Where the codes of columns stand in the rounds of a fit; see ``pboost/_core/derived.pyx``.
+    """The positions of feature codes in the rounds of a fit; see ``pboost/_core/derived.pyx``.
 
     Attributes
     ----------
     lane : ndarray of int32, shape (d,)
-        The lane of each column; lanes are in the order of their first columns.
+        Lane of each feature; lanes are in the order of their first features.
     code, side : ndarray of uint8, shape (d,)
-        What the lane holds where a row lies in the bin `side` of the column; the code is 0 of
-        columns with a lane to themselves, which holds the column's own codes.
+        Code in the lane for rows in the bin `side` of the feature. The code is 0 if the feature has
+        a lane of its own, which then holds the codes of the feature.
     column : ndarray of int32, shape (n_lanes,)
-        The column of each lane, -1 where there are several.
+        Feature of each lane, -1 if there are several.
     bundled : ndarray of int32
-        The columns that share a lane, in their order.
+        Features that share a lane, in their order.
     bins : ndarray of int32, shape (n_lanes,)
-        How many codes each lane has.
+        Number of codes in each lane.
     groups : ndarray of uint8, shape (ceil(n_lanes / 8), n, 8)
-        The codes of eight lanes side by side.
+        Codes of eight lanes side by side.
     """
 
     lane: IntArray
@@ -67,10 +67,10 @@ class Lanes(NamedTuple):
 
 
 def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True) -> Lanes:
-    """Return the lanes of columns.
+    """Return the lanes of features.
 
-    If lanes are shared, columns of numbers without holes that have two bins, or one, have
-    one where no row lies in the rarer bin of two of them.
+    If `are_shared`, numerical features with at most two bins and without missing values share a
+    lane, as long as no row lies in the rarer bins of two of them.
     """
     codes, special = columns.codes, columns.special
     d, n = codes.shape
@@ -91,49 +91,47 @@ def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True
     def put(start: int, stop: int) -> None:
         derived.interleave(codes, lane, code, side, groups, start, stop)
 
-    with Workers(n_threads) as workers:  # no other is needed afterwards
+    with Workers(n_threads) as workers:  # these threads are only needed here
         workers.run(put, n, cells=d)
     column = np.where(code[column] > 0, -1, column).astype(np.int32)
     return Lanes(lane, code, side, column, bundled, n_codes, groups)
 
 
-#: The types of what the kernel knows of a node, of one that is open, of its state, and of the nodes
-#: that a thread has open.
+#: Kernel types of a node, an open node, the state, and the open nodes of a thread.
 NODE, OPEN, STATE, STACK = (
     np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state", "stack")
 )
-#: Memory for the masses by bin of open nodes, where they are split in the order of their gains, or
-#: by several threads.
+#: Memory for histograms of open nodes with best-first growth, or with several threads.
 SLOT_BYTES = 1 << 26
-#: Growths that split the open node that is worth most next.
+#: Growths that split the open node with the largest gain next.
 BEST_FIRST = ("best_first", "cost_efficient")
-#: Cells of nodes that take no longer than one elsewhere. At the end of a call threads wait for one
-#: another.
+#: Nodes below this number of cells are finished by one thread, since threads wait for each other
+#: at the end of a call.
 CELLS_AS_ONE = 16
-#: Rows, a multiple of 8, that a thread takes at a time.
+#: Number of rows that a thread takes at a time, a multiple of 8.
 SHARE_ROWS = 8192
 
 
 class Rounds:
-    """The arrays of a fit whose trees are grown on bins; see `pboost._core.boost`.
+    """The arrays of a fit with trees on binned features; see `pboost._core.boost`.
 
-    A round reads the derivatives of the loss at `f`, grows a tree, finds what its leaves add and
-    adds it to `f`. In its turn `packed` holds gradients, the words of the rows listed, and targets
-    of leaves; `spare_packed` curvatures and decision values of leaves.
+    A round computes the derivatives of the loss at `f`, grows a tree, computes its leaf values and
+    adds them to `f`. `packed` holds gradients, then packed words of the listed rows, then targets
+    in leaves; `spare_packed` holds Hessians, then decision values in leaves.
 
     Parameters
     ----------
     problem : Problem
-        The columns, binned.
+        Binned features.
     y : ndarray of float64, shape (n,)
         Targets of the loss.
     weight : RoundWeights
-        Those of the rows.
+        Weights of the rows.
     f : ndarray of float64, shape (n,)
-        Decision values; they are changed.
+        Decision values, which are updated in place.
     """
 
-    #: Whether columns that no row tells apart may share a lane, which rows elsewhere may do.
+    #: Whether features can share a lane; not with rows in partitions.
     shares_lanes = True
 
     def __init__(
@@ -157,20 +155,20 @@ class Rounds:
         self.max_depth, self.min_samples_leaf = limits.depth, limits.min_samples_leaf
         self.max_leaf_nodes = limits.leaves if limits.growth in BEST_FIRST else 0
         self.categorical_smoothing = limits.categorical_smoothing
-        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and those of these columns
+        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and the rows of these columns
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
-        #: Mean comparisons of the trees, of which so many are of one round; see `CartLimits`.
+        #: Maximum mean comparisons per tree, number of trees per round, and the current maximum.
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
-        #: Rows whose words have room together.
+        #: Number of rows whose packed sums fit into a word.
         self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
         self.used = np.empty(0, dtype=np.intp)
         if self.loss_code < 0:
             self.used = np.arange(n) if self.weight is None else np.flatnonzero(self.weight)
         self.per_limit, self.parameter = 1.0 / loss.limit, next(iter(loss.parameters.values()), 0.0)
-        self.more_loss = 0.0  # what the compiled loss leaves out
+        self.more_loss = 0.0  # the part of the loss that compiled code omits
         if self.loss_code >= 0 and loss.kernel_at_0 is not None:
             self.more_loss = self._left_out(weight)
         self.lanes = lanes_of(columns, self.n_threads, self.shares_lanes)
@@ -195,7 +193,7 @@ class Rounds:
         self.free = np.empty(self.n_slots, dtype=np.int32)
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
-        #: Of one class of softmax, in place of targets: see `take`.
+        #: Gradients of one class with softmax, in place of targets; see `take`.
         self.residual: FloatArray | None = None
         self.root: FloatArray | None = None
         self.restraints = Restraints() if restraints is None else restraints
@@ -205,15 +203,12 @@ class Rounds:
         self.look()
 
     def _left_out(self, weight: RoundWeights) -> float:
-        """Return what the compiled loss leaves out of the sum of losses."""
+        """Return the part of the total loss that compiled code omits."""
         value = self.loss.value(self.y, np.zeros(len(self.y)))
         return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
 
     def _make_histograms(self, of_level: bool) -> None:
-        """Make places for the masses by bin of a node and of those that are smaller by halves.
-
-        Or of all of a level.
-        """
+        """Allocate histograms for all nodes of a level, or for a node and its smaller halves."""
         n, bins = len(self.y), self.lanes.bins
         starts = np.arange(0, len(bins), GROUP_LANES)
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
@@ -224,22 +219,22 @@ class Rounds:
             slots, takers = self._slots(SLOT_BYTES // (8 * int(ends[-1])))
         self.n_slots = slots * takers
         self.slot_of = np.empty((takers, slots), dtype=np.int32)
-        # Each thread has scratch for wide sums, and several for sums of some rows.
+        # Each thread has scratch space for wide sums, and if there are several, for partial sums.
         scratch = self.n_threads if self.n_threads == 1 else 2 * self.n_threads
         self.masses = np.empty((self.n_slots + scratch, int(ends[-1])))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return how many masses by bin a thread has room for, and how many threads have some."""
+        """Return the number of histograms per thread, and the number of threads with histograms."""
         n, takers = len(self.y), self.n_threads
         if self.max_leaf_nodes:
             return max(3, min(min(self.max_leaf_nodes, n) + 2, kept)), 1
         slots = 1 + min(self.max_depth, int(n).bit_length())
-        return slots, 1 if slots * takers > kept else takers  # the others help with its nodes
+        return slots, 1 if slots * takers > kept else takers  # other threads help with its nodes
 
     def _make_lists(self) -> None:
-        """Make the lists of the columns that a tree and a node are searched in, if not in all."""
+        """Allocate the lists of the features of a tree and of a node, unless all are used."""
         held, d = self.restraints, len(self.codes)
-        self.number = 0  # of the tree grown last
+        self.number = 0  # number of trees so far
         n, feature_costs = len(self.y), held.feature_costs
         self.payments = (
             None if feature_costs is None else Payments(feature_costs, n, self.n_threads)
@@ -255,11 +250,11 @@ class Rounds:
 
     @property
     def team(self) -> int:
-        """Where compiled code finds the threads that help, 0 where none does."""
+        """Address of the threads for compiled code, 0 without threads."""
         return self.workers.team
 
     def look(self) -> None:
-        """Find the derivatives and the mean loss of the decision values as they are."""
+        """Compute the derivatives and the mean loss at the current decision values."""
         if self.loss_code >= 0:
             self.steepest, self.most_curved, total = boost.slopes(self)
             total += self.more_loss
@@ -285,16 +280,16 @@ class Rounds:
         most_curved: float,
         root: FloatArray | None = None,
     ) -> None:
-        """Take over the gradients of the log loss of a class against the others, (n,).
+        """Set the gradients (n,) of the log loss of a class against the others.
 
-        Their sizes tell curvatures and log odds. `root` has the masses by bin of all rows of
-        positive weight, (d, 256, 2), where they are counted already.
+        Hessians and log odds follow from the gradients. `root` is the histogram (d, 256, 2) of all
+        rows with a positive weight, if it is already known.
         """
         self.residual, self.root = residual, root
         self.steepest, self.most_curved = steepest, most_curved
 
     def grow(self, rows: IntArray) -> Grown | None:
-        """Grow a tree on the listed rows and add it; None where derivatives are no numbers."""
+        """Grow and add a tree on the listed rows; return None on overflow."""
         grown = self.grown(rows)
         if grown is not None:
             self.add(grown, rows)
@@ -303,7 +298,7 @@ class Rounds:
         return grown
 
     def grown(self, rows: IntArray) -> Grown | None:
-        """Return a tree that is grown on the listed rows; None where derivatives are no numbers."""
+        """Return a tree grown on the listed rows, or None on overflow."""
         limit = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
         if not (self.steepest <= limit and self.most_curved <= limit):
             return None
@@ -327,29 +322,29 @@ class Rounds:
         return grown
 
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
-        """Make the words of rows, in these units, and the root."""
+        """Pack the words of the rows in these units, and start the root."""
         boost.begin(self, of_gradient, of_curvature)
 
     def _grow_nodes(self) -> None:
-        """Split nodes until none is open."""
+        """Split nodes until no open node is left."""
         while not boost.grow(self, CELLS_AS_ONE * threads.CELLS_PER_CALL):
             threads.check_stop()
 
     def list_rows(self, rows: IntArray) -> None:
-        """Take over on which rows a tree is grown."""
+        """Set the rows on which a tree is grown."""
         self.rows[: len(rows)] = rows
 
     def is_uneven(self) -> bool:
-        """Return whether words leave too little of most gradients."""
+        """Return whether packed words are too coarse for most gradients."""
         return boost.is_uneven(self, self.steepest)
 
     def bound_of(self, number: int) -> float:
-        """Return the mean comparisons that a tree has at most, 0 where they do not count."""
+        """Return the maximum mean comparisons of a tree, 0 without a maximum."""
         later = (number - 1) // self.per_round
         return self.bounds[min(later, len(self.bounds) - 1)] if self.bounds else 0.0
 
     def add(self, grown: Grown, rows: IntArray) -> None:
-        """Add the tree just grown on the listed rows to the decision values of all."""
+        """Add the new tree, grown on the listed rows, to the decision values of all rows."""
         n = len(self.y)
         boost.add_leaves(self, grown.nodes)
         if len(rows) < n:
@@ -360,11 +355,11 @@ class Rounds:
             )
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
-        """Add a tree of an earlier fit, given what returns its values at all rows."""
+        """Add a tree of an earlier fit; `values` returns its values for all rows."""
         self.f += values(tree)
 
     def pay(self, grown: Grown, rows: IntArray) -> None:
-        """Take what all rows pay for the columns of the tree just grown on the listed ones."""
+        """Record the costs that all rows pay for the new tree, grown on the listed rows."""
         if self.payments is None:
             return
         numbered = replace(grown, nodes=grown.nodes.copy())
@@ -376,20 +371,20 @@ class Rounds:
         self.payments.pay(grown.nodes["feature"], grown.children, leaf_of)
 
     def pay_given(self, trees: list[Tree]) -> None:
-        """Take what all rows pay for the columns of trees of an earlier fit."""
+        """Record the costs that all rows have paid for trees of an earlier fit."""
         assert self.payments is not None
         for tree in trees:
             leaf = nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
             self.payments.pay(tree.column, tree.children, leaf.astype(np.intp))
 
     def add_each(self, grown: Grown, f: FloatArray, value: FloatArray, rows: IntArray) -> None:
-        """Add a tree whose nodes add to several decision values, value (n_nodes, J), f (J, n)."""
+        """Add a tree with several values (n_nodes, J) per node to decision values f (J, n)."""
         for k, of_class in enumerate(f):
             self.f, grown.nodes["mean"] = of_class, value[:, k]
             self.add(grown, rows)
 
     def _count_in(self, of_gradient: float, of_curvature: float) -> None:
-        """Take over the units in which gradients and curvatures are counted."""
+        """Set the parameters that depend on the units of gradients and Hessians."""
         held = self.restraints
         self.node_l2 = self.steps.l2 * of_curvature
         bound = min(self.steps.step_limit, self.loss.limit) * (of_gradient / of_curvature)
@@ -397,21 +392,21 @@ class Rounds:
         self.node_weight = held.min_child_weight * of_curvature
         with np.errstate(over="ignore", under="ignore"):
             unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
-            if held.min_split_gain > 0:  # else a gain of 0 may have been rounded below it
+            if held.min_split_gain > 0:  # a gain of 0 may be negative after rounding
                 self.node_gain = float(held.min_split_gain * unit)
-            if self.payments is not None:  # a split takes half of its gain from the loss
+            if self.payments is not None:  # the gain is twice the reduction of the loss
                 self.payments.count_in(2.0 * unit / self.loss.reported)
 
     def _listed(self, unit: float, bits: int) -> Grown:
-        """Return the tree that has been grown, its nodes in preorder."""
+        """Return the new tree with its nodes in preorder."""
         n = int(self.state["nodes"])
         nodes, children = np.empty(n, dtype=NODE), np.empty((n, 2), dtype=np.int32)
         subset = np.empty((n if len(self.subset) else 0, WORDS), dtype=np.uint64)
         place = np.empty(2 * n, dtype=np.int32)
         boost.list_nodes(self, nodes, children, subset, place)
-        #: Where the nodes stand in the tree, in the order in which they were made.
+        #: Position of each node in preorder, by order of creation.
         self.place = place[:n]
-        # The largest curvature of a row lies between 1/2 and 1.
+        # The largest Hessian of a row lies between 1/2 and 1.
         scale = 2.0**bits
         mass = np.zeros((n, 2), dtype=np.int64)
         mass[:, 0] = nodes["curvature"]
@@ -421,7 +416,7 @@ class Rounds:
         return Grown(nodes, children, mass, scale, 0, self.special, subset)
 
     def _find_steps(self, grown: Grown, unit: float) -> None:
-        """Find what the leaves add; `unit` is that of gradients, by that of curvatures."""
+        """Compute the leaf values; `unit` is the ratio of the units of gradients and Hessians."""
         steps, nodes = self.steps, grown.nodes
         step_limit = min(steps.step_limit, self.loss.limit)
         if self.loss_code >= 0:
@@ -440,17 +435,17 @@ class Rounds:
         nodes["mean"][leaves] = steps.rate * np.clip(best, -step_limit, step_limit)
 
     def _bound_steps(self, nodes: Array, unit: float) -> None:
-        """Keep what leaves add between the bounds that monotone columns set."""
+        """Clip the leaf values to the bounds from monotonic constraints."""
         mean = np.clip(nodes["mean"], unit * nodes["least"], unit * nodes["most"])
         nodes["mean"] = np.where(nodes["feature"] < 0, mean, 0.0)
 
     def values(self, tree: Grown | Tree) -> FloatArray:
-        """Return what the nodes of a tree add, 0 where they are no leaves."""
+        """Return the values of the nodes of a tree, 0 for inner nodes."""
         values: FloatArray = tree.nodes["mean"] if isinstance(tree, Grown) else tree.value
         return values
 
     def tree(self, grown: Grown | Tree) -> Tree:
-        """Return one tree as a model; it may be one already."""
+        """Return a tree as a model, unless it is one already."""
         if isinstance(grown, Tree):
             return grown
         _, columns = self.columns([grown])
@@ -467,11 +462,11 @@ class Rounds:
         return RandomForest(root, **columns, **self.model_fields(), oob=None)
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
-        """Return where trees begin, and the columns of their nodes."""
+        """Return the start of each tree, and the arrays of all nodes."""
         return tree_columns(replace(self.problem, classes=None, exponent=0), grown, "squared_error")
 
     def model_fields(self) -> dict[str, Any]:
-        """Return what models say of themselves."""
+        """Return the fields that all models share."""
         problem = self.problem
         return {
             "classes": None,
@@ -483,7 +478,7 @@ class Rounds:
 
 
 class ExactRounds:
-    """A fit whose trees are fitted to targets by squared error; parameters as of `Rounds`."""
+    """A fit with an exact search, by least squares; for the parameters see `Rounds`."""
 
     def __init__(
         self,
@@ -499,31 +494,31 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number = 0.0, 0  # of no use here
-        #: Where the tree just grown has the rows.
+        self.mean_loss, self.number = 0.0, 0  # `number` is not used here
+        #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()
 
     def look(self) -> None:
-        """Find the mean loss of the decision values as they are."""
+        """Compute the mean loss at the current decision values."""
         rows = self.used
         value = self.loss.value(self.y[rows], self.f[rows])
         mean = float(np.average(value, weights=self.weight[rows]))
         self.mean_loss = self.loss.reported * mean
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
-        """Add a tree of an earlier fit, given what returns its values at all rows."""
+        """Add a tree of an earlier fit; `values` returns its values for all rows."""
         self.f += values(tree)
 
     def take(self, residual: FloatArray, *_: object) -> None:
-        """Take over the gradients of the log loss of a class against the others, (n,)."""
+        """Set the gradients (n,) of the log loss of a class against the others."""
         size = np.abs(residual)
         self.y = np.where(residual < 0, 1.0, -1.0)
         odds = np.maximum(1.0 - size, 2.0**-54) / np.maximum(size, 2.0**-900)
         self.f = self.y * np.log(odds)
 
     def grow(self, rows: IntArray) -> Tree | None:
-        """Grow a tree on the listed rows and add it; None where numbers end."""
+        """Grow and add a tree on the listed rows; return None on overflow."""
         tree = self.grown(rows)
         if tree is not None:
             self.add(tree, rows)
@@ -531,7 +526,7 @@ class ExactRounds:
         return tree
 
     def grown(self, rows: IntArray) -> Tree | None:
-        """Return a tree that is grown on the listed rows; None where numbers end."""
+        """Return a tree grown on the listed rows, or None on overflow."""
         y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
         input_rows = self.problem.input_rows(rows)
         response = working_response(self.loss, y, f, weight, input_rows)
@@ -555,7 +550,7 @@ class ExactRounds:
         return replace(tree, value=value)
 
     def add(self, tree: Tree, rows: IntArray) -> None:
-        """Add the tree just grown to the decision values of all rows."""
+        """Add the new tree to the decision values of all rows."""
         self.f += tree.value[self.node]
 
     def _best(
@@ -565,7 +560,7 @@ class ExactRounds:
         weight: FloatArray,
         count: GroupCounts,
     ) -> FloatArray:
-        """Return the steps of groups of rows, `count` one after another."""
+        """Return the steps of consecutive groups of `count` rows."""
         if self.steps.solved:
             return self.loss.leaf_values(y, f, weight, count)
         start = np.concatenate([[0], np.cumsum(count)[:-1]])
@@ -575,7 +570,7 @@ class ExactRounds:
         return -np.divide(gradient, curvature, out=out, where=curvature > 0)
 
     def values(self, tree: Tree) -> FloatArray:
-        """Return what the nodes of a tree add, 0 where they are no leaves."""
+        """Return the values of the nodes of a tree, 0 for inner nodes."""
         return tree.value
 
     def tree(self, tree: Tree) -> Tree:

@@ -1,7 +1,7 @@
-"""Rounds of boosting several classes: a tree for each, which sees the scores before the round.
+"""Boosting rounds for several classes, with one tree per class in each round.
 
-Along the score of one class the loss of softmax is the log loss of two classes, of that class
-against the others together. So a tree is one of the log loss, of these gradients.
+As a function of the decision value of one class, the softmax loss is the log loss of that class
+against the others. So each tree is a tree of the log loss, fitted to these gradients.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from pboost.trees.rounds import SLOT_BYTES, Rounds
 from pboost.trees.targets import RoundWeights, Steps
 from pboost.values import FloatArray, IntArray
 
-#: Classes whose roots are counted at once: of how many a row's masses stand side by side.
+#: Numbers of classes whose roots are counted together; the sums of a bin are contiguous.
 WIDTHS = (8, 4, 2)
-#: With fewer rows the bins take longer than the rows.
+#: With fewer rows, the bins take longer than the rows.
 LEAST_ROWS = 1024
 
 
 class ClassRounds:
-    """A fit of J trees a round, made by rounds of one tree, `tree_rounds`.
+    """A fit with J trees per round, which are grown by `tree_rounds`, the rounds of one tree.
 
     Parameters
     ----------
     n_trees : int
-        J.
+        The number J.
     total : float
-        The sum of the weights.
+        Sum of the weights.
     """
 
     tree_rounds: Any
@@ -49,17 +49,17 @@ class ClassRounds:
         self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
 
     def halved(self, steps: Steps) -> Steps:
-        """Return the steps of one tree: both trees of two classes move the log odds."""
+        """Return the steps of a tree; with two classes, both trees take half a step."""
         return steps._replace(rate=steps.rate * (0.5 if self.n_trees == 2 else 1.0))
 
     def take_one(self, tree_rounds: Any) -> None:
-        """Take over the rounds of one tree."""
+        """Set the rounds of one tree."""
         self.tree_rounds = tree_rounds
         tree_rounds.per_round = self.n_trees
 
     @property
     def number(self) -> int:
-        """The number of the tree grown last."""
+        """Number of trees grown so far."""
         number: int = self.tree_rounds.number
         return number
 
@@ -68,11 +68,11 @@ class ClassRounds:
         self.tree_rounds.number = number
 
     def look(self) -> None:
-        """Find the gradients and the mean loss of the decision values as they are."""
+        """Compute the gradients and the mean loss at the current decision values."""
         raise NotImplementedError
 
     def take_class(self, k: int, n_rows: int) -> None:
-        """Have the next tree grown for a class, of so many rows."""
+        """Prepare the growth of the tree of a class on `n_rows` rows."""
         raise NotImplementedError
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
@@ -80,7 +80,7 @@ class ClassRounds:
         raise NotImplementedError
 
     def grow(self, rows: IntArray) -> list[Any] | None:
-        """Grow the trees of a round on the listed rows and add them."""
+        """Grow and add the trees of a round on the listed rows; None on overflow."""
         trees = []
         for k in range(self.n_trees):
             self.take_class(k, len(rows))
@@ -93,11 +93,11 @@ class ClassRounds:
         return trees
 
     def pay_given(self, trees: list[Tree]) -> None:
-        """Take what all rows pay for the columns of the trees of a round of an earlier fit."""
+        """Record the costs that rows have paid for the trees of an earlier fit."""
         self.tree_rounds.pay_given(trees)
 
     def values(self, trees: list[Any]) -> FloatArray:
-        """Return what the nodes of the trees of a round add, 0 where they are no leaves."""
+        """Return the values of the nodes of all trees of a round, 0 for inner nodes."""
         return np.concatenate([self.tree_rounds.values(tree) for tree in trees])
 
     def tree(self, trees: list[Any]) -> list[Tree]:
@@ -111,22 +111,22 @@ class ClassRounds:
 
 
 class SoftmaxRounds(ClassRounds):
-    """A fit of J trees a round, of rows in one table.
+    """A fit with J trees per round, on the rows of one table.
 
     Parameters
     ----------
     label : ndarray of float64, shape (n,)
-        The number of the class of each row.
+        Class number of each row.
     weights : RoundWeights
-        Those of the rows.
+        Weights of the rows.
     f : ndarray of float64, shape (J, n)
-        Decision values; they are changed.
+        Decision values, which are updated in place.
     steps : Steps
-        Of one class while the others stay.
+        How the leaf values of one class are computed.
     make : callable
         ``make(y, loss, weights, f, steps)`` returns the rounds of one tree.
     workers : Workers, optional
-        The threads that share rows.
+        Threads that share the rows.
     """
 
     def __init__(
@@ -145,13 +145,13 @@ class SoftmaxRounds(ClassRounds):
         self.residual, self.loss = np.empty(f.shape), np.empty(len(label))
         self.per_limit = 1.0 / LOSSES["log_loss"].limit
         self.look()
-        # What these rounds find at first is of no use: they take gradients before each tree.
+        # Initial derivatives are not used, since gradients are passed in before each tree.
         self.take_one(make(label, LOSSES["log_loss"], weights, f[0], self.halved(steps)))
         self.roots = Roots(self.tree_rounds) if isinstance(self.tree_rounds, Rounds) else None
         self.pays = self.roots is not None and self.tree_rounds.payments is not None
 
     def look(self) -> None:
-        """Find the gradients and the mean loss of the decision values as they are."""
+        """Compute the gradients and the mean loss at the current decision values."""
         share = rounds.SHARE_ROWS
         team = 0 if len(self.label) < 2 * share else self.workers.team
         largest = np.zeros((2, self.workers.n_threads, len(self.f)))
@@ -173,7 +173,7 @@ class SoftmaxRounds(ClassRounds):
         self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
 
     def take_class(self, k: int, n_rows: int) -> None:
-        """Have the next tree grown for a class, of so many rows."""
+        """Prepare the growth of the tree of a class on `n_rows` rows."""
         parts = self.residual[k], float(self.steepest[k]), float(self.most_curved[k])
         self.tree_rounds.take(
             *parts, None if self.roots is None else self.roots.of(k, self, n_rows)
@@ -187,15 +187,15 @@ class SoftmaxRounds(ClassRounds):
             self.tree_rounds.pay(grown, rows)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
-        """Add the trees of a round of an earlier fit, given what returns values at all rows."""
+        """Add the trees of a round of an earlier fit; `values` returns the values of a tree."""
         for f, tree in zip(self.f, trees, strict=True):
             f += values(tree)
 
 
 class Roots:
-    """The masses by bin of the roots of the trees of a round, of up to eight classes at once.
+    """Histograms of the roots of a round, for up to eight classes at once.
 
-    All of them have the same codes of rows, so that what a row adds to a bin stands side by side.
+    The bins of a row are the same for all classes, so its gradients are added side by side.
     """
 
     def __init__(self, tree_rounds: Rounds) -> None:
@@ -217,7 +217,7 @@ class Roots:
         )
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
-        """Return those of class `k`, classes in their turn; None where each counts its own."""
+        """Return the histogram of class `k`, called in turn; None if it is not counted here."""
         first = k - k % self.n_together
         last = min(first + self.n_together, fit.n_trees)
         if last - first < 2 or n_listed < self.tree_rounds.n_used:

@@ -1,4 +1,4 @@
-"""Forward stagewise additive modelling: trees fitted to the gradient of a loss, one at a time."""
+"""Gradient boosting: each tree is fitted to the gradient of the loss."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ from pboost.values import (
 )
 from pboost.values.options import FitOptions, Option, builder, filled
 
-#: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
+#: Default `max_delta_step` for classification, the bound on the targets of LogitBoost.
 MAX_STEP = 4.0
-#: The options of a sum of trees that are those of `fit_cart`, and mean the same.
+#: Options that have the same meaning in `fit_cart`.
 TREE_OPTIONS = (
     "max_depth",
     "max_leaf_nodes",
@@ -65,95 +65,35 @@ TREE_OPTIONS = (
 )
 
 
-class SumTreeOptions(TypedDict, total=False):
-    """What each tree of a sum is fitted to, how large it is and what holds it back.
+class TuningOptions(TypedDict, total=False):
+    """The hyperparameters of gradient boosting to tune first.
 
     Parameters
     ----------
-    task : {"classification", "regression"}, optional
-        What `y` is. By default `loss` decides if it is given: a loss of numbers is of a regression.
-        Otherwise text, booleans and at most 20 different whole numbers are classes, and numbers
-        that are not all whole are a regression. With more different whole numbers it must be given.
-    multi_strategy : {"one_output_per_tree", "multi_output_tree"}
-        Trees of a round of softmax: one for each label, or one for all of them, whose leaves add a
-        step to the decision value of each label, so that a row is compared as often as by a single
-        tree. "multi_output_tree" with a binned search.
     n_estimators : int
-        Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
-        of which see the decision values before the round, unless `multi_strategy` is
-        "multi_output_tree".
+        Maximum number of trees. With the softmax loss it is the number of rounds: each round adds
+        one tree per class, or a single tree with ``multi_strategy="multi_output_tree"``.
     learning_rate : float
-        Factor in (0, 1] of what each tree adds.
+        Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
+        often generalize better.
     max_depth : int or None
-        Greatest depth of each tree; 1 gives stumps.
+        Maximum depth of each tree; 1 gives stumps. None means no limit.
     max_leaf_nodes : int or None
-        Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
-        given, the node whose split gains most is split next.
-    growth : {"auto", "independent", "pooled", "symmetric", "cost_efficient"}
-        How splits of the nodes of a level are chosen: "independent" by what each gains in its node;
-        "symmetric" by what it gains in all nodes of the level together, so that they have one split
-        wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
-        of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
-        symmetric, where a pair of columns tells far more than either (see Notes), else independent.
-        It is independent with an option or a search that goes another way: with
-        ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`, `monotonic_cst`,
-        `interaction_cst`, `max_features`, `feature_costs` or an exact search, and where the open
-        nodes of a level would take more than 256 MB. "cost_efficient" splits the node next whose
-        split gains most for each row that it compares, as long as `tree_comparisons` lasts: trees
-        that are short for most rows, for models within a budget. `max_depth` holds, so that None is
-        best; without `max_leaf_nodes` there are 1024 leaves at most.
-    tree_comparisons : float or sequence of float, optional
-        Mean number of comparisons, at least 1, that the training rows of a tree take in it at most,
-        by their weights, with ``growth="cost_efficient"``; default 4. A sequence has those of the
-        first trees, of which the last is that of all others.
+        Maximum number of leaves of each tree. If given, trees grow best-first. `max_depth` also
+        applies unless it is None.
     min_samples_leaf : int
-        Least number of training rows in a leaf.
-    leaf_update : {"auto", "line_search", "newton"}
-        What a leaf adds, before `learning_rate`: the step of least loss on its rows
-        (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
-        "auto" is "line_search".
+        Minimum number of training rows in a leaf.
     l2_regularization : float or "auto"
-        Number >= 0 that is added to the sum of Hessians of each side of a split and of each leaf,
-        so that leaf values become smaller. The Hessian of a row is its weight times the second
-        derivative of the loss: p (1 - p) with the log loss, 1 with the squared loss and with losses
-        without a second derivative. "auto" is, for classes and a named loss with a second
-        derivative, the weight of two rows (softmax, the squared loss: of one row), else 0. The
-        weight of a row is 1 without weights; with them, the weight of which all are multiples, or
-        their mean if there is none. A number is in the unit of the weights, as are
-        `min_child_weight` and `min_split_gain`. With a loss of your own, leaf values do not depend
-        on `l2_regularization`, unless `leaf_update` is "newton". With a binned search.
-    min_child_weight : float
-        Number >= 0: the least sum of Hessians on each side of a split, as `min_child_weight` of
-        xgboost and `min_sum_hessian_in_leaf` of lightgbm. With a binned search.
-    min_split_gain : float
-        Number >= 0: the least gain of a split, G1**2 / (H1 + l2_regularization) + G2**2 / (H2 +
-        l2_regularization) - G**2 / (H + l2_regularization), where G and H are the sums of gradients
-        and Hessians of the two sides and of the node. It is `gamma` of xgboost and `min_split_gain`
-        of lightgbm. A split takes about half of its gain from the sum of the losses; with the
-        squared loss, all of it from the sum of squared errors. With one tree for all classes, the
-        gains of the classes are added. With 0, splits are made even if `l2_regularization` makes
-        their gain negative; xgboost and lightgbm do not make them, nor does
-        ``min_split_gain=1e-6``. With a binned search.
-    max_features_per_tree : int, float, "sqrt", "log2" or None
-        Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
-        (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
+        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. Larger
+        values shrink the leaf values. "auto" depends on the loss (see Notes).
+    subsample : float, int or None
+        Training rows for each tree, drawn without replacement: a fraction in (0, 1] or a number.
+        None uses all rows.
     max_features : int, float, "sqrt", "log2" or None
-        As `max_features_per_tree`, of the columns of the tree those in which a node is searched,
-        drawn anew for each node.
-    monotonic_cst : mapping of str or int to int, or sequence of int, optional
-        By their names or positions, columns of numbers with which decision values never fall (1) or
-        never rise (-1), whatever the values of others: of each tree, and of the sum; or 1, 0 or -1
-        for each column. See
-        `is_monotone`. Where the value is missing it is free. With a binned search.
-    interaction_cst : sequence of sequences of str or int, optional
-        Groups of columns, by their names or positions: all columns that are compared on the way to
-        a leaf are in one of them. Columns in no group are one more. With a binned search.
+        Number or fraction of the features to consider for each split, drawn anew at each node.
+        None considers all features.
     """
 
-    task: Annotated[Literal["classification", "regression"] | None, Option(None)]
-    multi_strategy: Annotated[
-        Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")
-    ]
     n_estimators: Annotated[int, Option(100, check_integer, min_value=1)]
     learning_rate: Annotated[
         float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)
@@ -162,107 +102,131 @@ class SumTreeOptions(TypedDict, total=False):
     max_leaf_nodes: Annotated[
         int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
     ]
-    growth: Annotated[
-        Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
-    ]
-    tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
     min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
-    leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
     l2_regularization: Annotated[float | Auto, Option("auto", check_l2)]
+    subsample: Annotated[float | int | None, Option(None, check_bag)]
+    max_features: Annotated[FeatureCount | float | None, Option(None)]
+
+
+class RegularizationOptions(TypedDict, total=False):
+    """The task, and further limits on trees and leaf values.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, optional
+        Type of the target. By default it follows from `loss`, or else from `y`: strings, booleans
+        and up to 20 distinct integers are classes, non-integers are not. With more distinct
+        integers, set it.
+    min_child_weight : float
+        Minimum sum of Hessians in each child of a split.
+    min_split_gain : float
+        Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`
+        (see Notes).
+    max_features_per_tree : int, float, "sqrt", "log2" or None
+        Number or fraction of the features that a tree can use, drawn anew for each tree;
+        `max_features` then draws from these. None uses all.
+    monotonic_cst : mapping of str or int to int, or sequence of int, optional
+        Numerical features with which predictions never decrease (1) or never increase (-1): a
+        mapping from names or positions, or one of 1, 0 or -1 per feature. Missing values are not
+        constrained.
+    interaction_cst : sequence of sequences of str or int, optional
+        Groups of features, by name or position. Each path from the root to a leaf uses features of
+        one group only. Features in no group form a further group.
+    max_delta_step : float, None or "auto"
+        Maximum absolute leaf value, before `learning_rate`. None means no limit. "auto" is 4 for
+        classification and for the Poisson loss, else None.
+    init : {"constant", "zero"}
+        Decision value before the first tree: the constant that minimizes the loss, or 0.
+    """
+
+    task: Annotated[Literal["classification", "regression"] | None, Option(None)]
     min_child_weight: Annotated[float, Option(0.0, check_number, min_value=0.0)]
     min_split_gain: Annotated[float, Option(0.0, check_number, min_value=0.0)]
     max_features_per_tree: Annotated[FeatureCount | float | None, Option(None)]
-    max_features: Annotated[FeatureCount | float | None, Option(None)]
     monotonic_cst: Annotated[
         Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)
     ]
     interaction_cst: Annotated[
         Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)
     ]
+    max_delta_step: Annotated[float | Auto | None, Option("auto")]
+    init: Annotated[Literal["constant", "zero"], Option("constant")]
 
 
-class SumStepOptions(TypedDict, total=False):
-    """What trees of a sum add, and on which rows they are grown.
+class AdvancedOptions(TypedDict, total=False):
+    """Options that few users need.
 
     Parameters
     ----------
     cost_tradeoff : float, optional
-        Number >= 0: what a unit of cost that a row pays has to take from the sum of losses, with
-        the squared loss from the sum of squared errors. A split is then chosen by what it takes
-        less this times what the rows at the node have to pay, `comparison_cost` included, and made
-        only where that is above 0; with `max_leaf_nodes` the node where it is largest is split
-        next. The larger the number, the less is paid. Default: splits are chosen by the ratio, and
-        all are made.
-    max_delta_step : float, None or "auto"
-        Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
-        `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
-        a classification and of the Poisson loss, None of other numbers.
-    init : {"constant", "zero"}
-        Decision value before the first tree: the constant of least loss, or 0.
-    subsample : float, int or None
-        Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
-        positive weight, rounded to the nearest number, at least one; or how many; None: all.
+        Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
+        minus this number times the cost, and made only if the difference is positive. Default: the
+        gain divided by the cost.
+    leaf_update : {"auto", "line_search", "newton"}
+        Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
+        step, which is faster and needs a second derivative. "auto" is "line_search".
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}
+        Trees per round of the softmax loss: one per class, or one tree whose leaves have a value
+        for each class. The latter predicts faster.
+    histogram_precision : {"auto", "packed", "wide"}
+        Rounding of gradients and Hessians in a binned search: "packed" to 18 and 19 bits, "wide"
+        to 35 bits in up to twice the time. "auto" is "wide" when a few gradients dominate.
+    growth : {"auto", "independent", "pooled", "symmetric", "cost_efficient"}
+        How nodes choose their splits: each node by its own gain ("independent"), all nodes of a
+        level together ("symmetric"), a mix of both ("pooled"), or by the gain per comparison
+        ("cost_efficient"). See Notes.
+    tree_comparisons : float or sequence of float, optional
+        With ``growth="cost_efficient"``: the maximum mean number of comparisons per training row
+        in a tree (default 4). In a sequence, the last number is used for all further trees.
     """
 
     cost_tradeoff: Annotated[float | None, Option(None)]
-    max_delta_step: Annotated[float | Auto | None, Option("auto")]
-    init: Annotated[Literal["constant", "zero"], Option("constant")]
-    subsample: Annotated[float | int | None, Option(None, check_bag)]
-
-
-class RoundingOption(TypedDict, total=False):
-    """How exact the sums of a binned search are.
-
-    Parameters
-    ----------
-    histogram_precision : {"auto", "packed", "wide"}
-        How a binned search rounds gradients and curvatures: "packed" to 18 bits of the largest
-        gradient and 19 of the largest curvature; "wide" to 35 bits of both, of more than 131,072
-        rows to a bit less for each doubling, which takes up to twice the time. "auto" is wide for
-        trees before which fewer than one in a hundred gradients has 1/4096 of the largest.
-    """
-
+    leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
+    multi_strategy: Annotated[
+        Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")
+    ]
     histogram_precision: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
+    growth: Annotated[
+        Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
+    ]
+    tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
 
 
-class SumOptions(
-    SumTreeOptions,
-    CostOptions,
-    SumStepOptions,
-    BinOptions,
-    RoundingOption,
-    SpecialOptions,
-    total=False,
+class FurtherOptions(
+    RegularizationOptions, SpecialOptions, BinOptions, CostOptions, AdvancedOptions, total=False
 ):
-    """What a sum of trees is fitted with beside its loss, as in its settings."""
+    """The options that are stored in the settings of a model, except those to tune first."""
 
 
-class GradientBoostingOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, total=False):
-    """The options of `fit_gradient_boosting` but for the loss.
+class SumOptions(TuningOptions, FurtherOptions, total=False):
+    """The options that are stored in the settings of a model, except its loss."""
+
+
+class GradientBoostingOptions(
+    TuningOptions, ValidationOptions, RowOptions, FitOptions, FurtherOptions, total=False
+):
+    """The options of `fit_gradient_boosting`, without the loss.
 
     Parameters
     ----------
     feature_costs : sequence of float or mapping, optional
-        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
-        others cost nothing. A row pays for a column once, whatever compares it. A split is then
-        chosen by how much it lowers the loss, by `comparison_cost` plus what the rows at the node
-        have still to pay in the mean. With a binned search.
+        Cost >= 0 of each feature, or a mapping from names or positions. A row pays for a feature
+        once in the whole model. Splits are chosen by gain per cost.
     search : {"auto", "exact", "binned"}
-        "exact" tries every cut between two different values, "binned" the edges of `max_bins` bins
-        of about equal weight, in a small part of the time. "auto" is binned, but for columns that
-        are sorted already.
+        "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
+        much faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
+        SortedColumns.
     validation : tuple or float, optional
-        Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
-        sample_weight)``, or a share in (0, 0.5] of the rows (of each label), drawn with `rng` and
-        not trained on: they choose the number of trees, and nothing else depends on them but the
-        bins of columns that were binned before. The model has at least one tree.
+        Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
+        (0, 0.5] of the training rows. The model keeps the number of trees with the lowest
+        validation loss.
     n_iter_no_change : int, optional
-        With `validation`: fitting ends after so many trees without improvement; default 50.
+        With `validation`: stop after this number of trees without improvement. Default: 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `subsample`, `validation` and columns that are drawn.
+        Seed for `subsample`, `validation` and the features that are drawn.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each tree with their number so far and a
-        `pboost.growth.step.GradientBoostingStep`; returning True stops.
+        Called as ``callback(step, record)`` after each round with its number and a
+        `pboost.growth.step.GradientBoostingStep`. Return True to stop.
     """
 
 
@@ -274,75 +238,76 @@ def fit_gradient_boosting(
     loss: LossName | Loss | None = None,
     **options: Unpack[GradientBoostingOptions],
 ) -> GradientBoostingModel:
-    """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
+    """Fit gradient-boosted trees for classification or regression.
+
+    Tune the ten parameters from `n_estimators` to `n_iter_no_change` first. Then come parameters
+    for data, random numbers and progress, further regularization, missing values and categories,
+    split search, feature costs and growth.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels.
+        Features. Missing values go to the child with the better split, or if the node had none in
+        training, with more training weight. Categorical features are split by a set of categories.
     y : array_like of shape (n,), optional
-        Labels, any two values, of softmax two or more; of a regression, finite numbers.
+        Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional
-        What is minimised, see `pboost.losses`: "exponential", "log_loss", "hinge" or "probit" of
-        two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
-        "squared_error", "absolute_error", "huber", "quantile" or "poisson" of numbers. Default:
-        "squared_error" of a regression, "log_loss" of two classes, "softmax" of more.
+        Loss to minimize, see `pboost.losses`. Classification: "exponential", "log_loss", "hinge" or
+        "probit" for two classes, "softmax" for any number. Regression: "squared_error",
+        "absolute_error", "huber", "quantile" or "poisson". Default: "log_loss", "softmax" or
+        "squared_error".
     **options
-        Those of `GradientBoostingOptions`.
+        See `GradientBoostingOptions`.
 
     Returns
     -------
     GradientBoostingModel
-        For `predict`, `decision_function`, `staged_decision_function` and others.
+        Use it with `predict`, `decision_function`, `staged_decision_function` and others.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
     MemoryError
-        If there is no room for two numbers of each label and row with softmax.
+        If two numbers per class and row do not fit into memory with the softmax loss.
 
     Notes
     -----
-    A step fits a regression tree by squared error. Where the loss has a curvature h > 0, the
-    targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
-    would be beyond the `limit` of the loss. Otherwise the targets are -g. So a split is best whose
-    sides have the greatest sum of G**2 / (H + l2_regularization), G and H their sums of g and h.
-    Each leaf then adds the step that `leaf_update` names, times `learning_rate`.
+    Each tree fits the Newton steps -g / h with weights h by least squares, where g and h are the
+    gradient and the Hessian of each row [2]_. If the loss has no second derivative, the targets are
+    -g. The gain of a split is G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2), where G and
+    H are the sums of g and h in the two children and in the node, and l2 is `l2_regularization`.
+    The gain is about twice the reduction of the loss. Splits with a negative gain, which
+    `l2_regularization` can cause, are made unless `min_split_gain` is positive.
 
-    A binned search rounds derivatives as `histogram_precision` says, and curvatures at least to 1:
-    sums are then exact, so that no order of rows and no processor changes a model. Weights that are
-    multiples of one weight, up to 64 times it, are numbers of copies: what is
-    rounded is multiplied, so that the trees are those of the copies. What leaves
-    add is found with at least 33 bits of the largest derivative in the leaf. Of such trees
-    ``weight`` is counted in a unit of which the largest curvature of a row is between 1/2 and 1,
-    and ``impurity`` is what all splits below a node gain, by its weight.
+    The default of `l2_regularization` is 0 for regression, for losses of your own and for losses
+    without a second derivative. For the other losses it is the weight of two rows (of one row with
+    softmax or the squared error). A custom loss ignores `l2_regularization` in leaf values unless
+    `leaf_update` is "newton".
 
-    Along the score of one label, the others held, the loss of softmax is the log loss of this label
-    against the others together. The tree of a label is one of that loss, at the log odds of the
-    label. With two labels leaves add half of their step, since both scores move at once: so the
-    probabilities are those of the log loss [1]_. With more they add all of it.
+    A binned search adds rounded numbers without further error, so the model depends neither on the
+    order of the rows nor on the processor. If all weights are multiples of one weight, up to 64
+    times it, a weighted row counts as that many copies. Only a binned search supports
+    `l2_regularization`, `min_child_weight`, `min_split_gain`, `max_features`,
+    `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
+    and values of `growth` other than "independent".
 
-    One tree for all labels is split where the sum over labels of what their own trees would gain is
-    largest, if it gains anything; its leaves add to each label what a leaf of its tree with these
-    rows would [3]_. The levels of a category are put in order by the step of each label in turn.
+    Softmax with two classes gives the probabilities of the log loss [1]_, since its leaves take
+    half a step. A tree for all classes takes the split with the largest sum of gains over the
+    classes [3]_.
 
-    Trees of more than 5,000 rows are by default symmetric where two columns tell much together and
-    little alone, else independent. Of all pairs of columns of numbers, with a cut near the middle
-    of each, some pair then lowers the squares of the gradients at the start, by a mean in each of
-    the four parts, 9 times as much as the best cut of either column does, and 108 times as much as
-    a cut does by chance [4]_. 20,000 rows are looked at, of more than 40 columns fewer, of more
-    than 183 none; which of them is told by what is in them, so that neither their order nor copies
-    in place of weights change the growth. Trees of three levels may be symmetric with labels only;
-    shallower ones, those of softmax and of losses of your own never are by default.
+    ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
+    built-in loss other than softmax, it is "symmetric" if two features together predict far better
+    than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is always
+    "independent" with `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`,
+    `feature_costs`, "multi_output_tree" or an exact search. A symmetric tree has the same split in
+    all nodes of a level. "pooled" mixes gains from the fourth level on: 0.8 of the gain in all
+    nodes of the level and 0.2 of the gain in the node. With "cost_efficient", use
+    ``max_depth=None``; trees then have at most 1024 leaves.
 
-    With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is twice the Gini index. With stumps, ``init="zero"``, ``learning_rate=1``,
-    ``max_delta_step=None`` and ``l2_regularization=0`` the decision values are those of
-    `fit_adaboost` with ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``,
-    and of other criteria as long as they find the same splits.
+    With stumps, the exponential loss, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
+    and ``l2_regularization=0``, the model equals that from `fit_adaboost` with ``votes="domain"``,
+    ``smoothing=0`` and ``weak.stump(criterion="gini")``.
 
     References
     ----------
@@ -353,7 +318,7 @@ def fit_gradient_boosting(
     .. [3] Z. Zhang and C. Jung, "GBDT-MO: gradient-boosted decision trees for multiple outputs",
        IEEE Transactions on Neural Networks and Learning Systems 32 (2021).
     .. [4] Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise
-       interactions", KDD 2013, section 4: pairs are judged by the four parts of two cuts.
+       interactions", KDD 2013, section 4.
 
     Examples
     --------
@@ -387,7 +352,7 @@ def grow_sum(
     first_model: GradientBoostingModel | None = None,
     n_reported: int = 0,
 ) -> GradientBoostingModel:
-    """Return the sum of so many trees, of which the first may be given; `n_reported`: of how many."""
+    """Return the fitted model; `callback` is not called for its first `n_reported` rounds."""
     with ExitStack() as ends:
         parts = None
         if isinstance(data.X, RowSource):
@@ -403,7 +368,7 @@ def begin_sum(
     first_model: GradientBoostingModel | None = None,
     parts: Any | None = None,
 ) -> SumFit:
-    """Return the fit of a sum before its first tree; see `grow_sum`."""
+    """Return a fit that has no trees yet; see `grow_sum`."""
     step_limit = _most(options["max_delta_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
@@ -415,7 +380,8 @@ def begin_sum(
         refuse_restraints(options)
         if options["histogram_precision"] != "auto":
             raise ValueError(
-                'histogram_precision: expected "auto" with search="exact", whose sums are wider'
+                'histogram_precision: expected "auto" with search="exact", got '
+                f'{options["histogram_precision"]!r}; use search="binned"'
             )
     leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
@@ -443,7 +409,7 @@ def begin_sum(
     restraints = read_restraints(options, problem, data.generator)
     if loss.is_multiclass and restraints.direction is not None:
         raise NotImplementedError(
-            "monotonic_cst: expected None with softmax, whose probabilities do not follow one score"
+            'monotonic_cst: expected None with loss="softmax"; use a loss with one decision value'
         )
     rows.sort_once()
     growth = limits_of_growth(options, limits, rows.problem, rows.n_copies, loss)
@@ -470,52 +436,53 @@ def begin_sum(
 
 
 def _leaf_update(leaf_update: str, loss: Loss) -> str:
-    """Return how the step of a leaf is found, "line_search" or "newton"."""
+    """Return "line_search" or "newton", checked against the loss."""
     if leaf_update == "auto":
         return "line_search"
     if leaf_update == "newton" and not loss.has_curvature:
         raise ValueError(
-            f'leaf_update: expected "line_search" for a loss without curvature, got {leaf_update!r}'
+            f'leaf_update: expected "line_search" for a loss without a second derivative, got '
+            f"{leaf_update!r}"
         )
     return leaf_update
 
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
-    """Raise ValueError or NotImplementedError unless a round can have such trees."""
+    """Raise an error if "multi_output_tree" does not support another option."""
     if options["multi_strategy"] == "one_output_per_tree":
         return
     if options["feature_costs"] is not None:
         raise NotImplementedError(
-            'feature_costs: expected None with multi_strategy="multi_output_tree", whose splits do not know what rows have paid; '
-            'multi_strategy="one_output_per_tree" takes them'
+            'feature_costs: expected None with multi_strategy="multi_output_tree"; '
+            'use multi_strategy="one_output_per_tree"'
         )
     if not loss.is_multiclass:
         raise ValueError(
-            f'multi_strategy: expected "one_output_per_tree" with loss="{loss}", which has one decision value and '
-            'one tree a round; loss="softmax" has one for each label'
+            f'multi_strategy: expected "one_output_per_tree" with loss="{loss}", got '
+            '"multi_output_tree"; it needs loss="softmax"'
         )
     if is_exact:
         raise NotImplementedError(
-            'multi_strategy: expected "one_output_per_tree" with search="exact"; a binned search grows one tree for '
-            "all labels"
+            'multi_strategy: expected "one_output_per_tree" with search="exact", got '
+            '"multi_output_tree"; use search="binned"'
         )
 
 
 def _held(loss: Loss) -> float:
-    """Return by the weight of how many rows `l2_regularization` holds trees of labels back by default."""
+    """Return the default of `l2_regularization` for classification, in weights of a row."""
     return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 
 def draws(settings: Mapping[str, object]) -> bool:
-    """Return whether fits of these settings draw rows or columns, for trees or for validation."""
+    """Return whether a fit with these settings draws random rows or features."""
     bag = settings["subsample"]
-    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
+    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # the integer 1 means one row
     is_validated = settings.get("validation", GIVEN) != GIVEN
     return not is_all or is_validated or draws_columns(settings)
 
 
 def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
-    """Return the bound on what a leaf adds, None where there is none."""
+    """Return the maximum absolute leaf value, or None without a limit."""
     if isinstance(max_delta_step, str):
         check_choice("max_delta_step", max_delta_step, get_args(Auto))
         return MAX_STEP if task == "classification" else loss.max_delta_step

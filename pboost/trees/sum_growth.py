@@ -1,4 +1,4 @@
-"""The loop over the rounds of a sum of trees, which can go on after a model has been made."""
+"""The training loop of gradient boosting, which can continue after it has returned a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pboost.values import Array, Bar, FloatArray
 
 
 class Growing(NamedTuple):
-    """What the rounds of a fit are made with, beside its rows."""
+    """The loss, limits and options with which trees are grown."""
 
     loss: Loss
     limits: CartLimits
@@ -46,14 +46,14 @@ class Growing(NamedTuple):
 
 
 class SumRows(Protocol):
-    """Rows that a sum of trees is fitted to, wherever they are.
+    """The training rows of gradient boosting, in one table or in partitions.
 
     Attributes
     ----------
     problem : Problem
-        Columns, labels and rows held out; of rows in partitions no others.
+        Features, targets and validation rows.
     of_row, greatest : float
-        The weight of a row, see `weight_of_copy`, and the greatest weight, 1 without weights.
+        Unit of the weights, see `weight_of_copy`, and the largest weight; both 1 without weights.
     """
 
     problem: Problem
@@ -61,73 +61,73 @@ class SumRows(Protocol):
     greatest: float
 
     def take_targets(self, loss: Loss, y: object) -> Array | None:
-        """Take over what a loss compares with; returns the labels."""
+        """Compute the targets of the loss; return the classes."""
 
     def sort_once(self) -> None:
-        """Sort columns that several trees share."""
+        """Sort the features once for all trees."""
 
     def n_copies(self) -> float:
-        """Return the number of rows, by their weights, in units of `of_row`."""
+        """Return the sum of the weights in units of `of_row`."""
 
     def weights(self, is_binned: bool) -> RoundWeights:
-        """Return the weights of rounds."""
+        """Return the weights for the rounds."""
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
-        """Return the decision value before the first tree, with softmax those of the classes."""
+        """Return the initial decision value, or one per class with softmax."""
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows that tell how trees grow."""
+        """Return the rows that decide how trees grow; see `growth_by_pairs`."""
 
     def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
-        """Return what grows the trees of a round."""
+        """Return the object that grows the trees of a round."""
 
     def begin_bags(self, bag: object, generator: np.random.Generator) -> bool:
-        """Begin to draw rows for trees; returns whether each tree has all rows."""
+        """Prepare the subsamples; return whether each tree uses all rows."""
 
     def listed(self, number: int) -> Any:
         """Return the rows of a tree."""
 
     def given_values(self, tree: Tree) -> FloatArray:
-        """Return what a tree of an earlier fit adds to the decision values of rows here."""
+        """Return the values of a tree of an earlier fit for all rows."""
 
     def refuse_first(self, rounds: object) -> None:
-        """Raise ValueError if derivatives are none that a first tree can be fitted to."""
+        """Raise ValueError if the first tree cannot be fitted to the derivatives."""
 
 
 class TableRows:
-    """`SumRows` of one table."""
+    """The training rows if they are in one table; see `SumRows`."""
 
     def __init__(self, problem: Problem, X: object, n_threads: int | None) -> None:
         self.problem, self._n_threads = problem, n_threads
         self.of_row = weight_of_copy(problem.weights)
         self.greatest = 1.0 if problem.weights is None else float(problem.weights.max())
-        self._weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # one number
+        self._weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # takes no memory
         if problem.weights is not None:
-            self._weight = problem.weights / self.greatest  # 0 of the rows held out
+            self._weight = problem.weights / self.greatest  # 0 for validation rows
         self._features = X if isinstance(X, Features) else None
 
     def take_targets(self, loss: Loss, y: object) -> Array | None:
-        """Take over what a loss compares with; returns the labels."""
+        """Compute the targets of the loss; return the classes."""
         classes, self._y = targets_of(self.problem, loss, y)
         return classes
 
     def sort_once(self) -> None:
-        """Sort columns that several trees share."""
+        """Sort the features once for all trees."""
         self.problem = self.problem.sorted_once(self._n_threads)
 
     def n_copies(self) -> float:
-        """Return the number of rows, by their weights, in units of `of_row`."""
+        """Return the sum of the weights in units of `of_row`."""
         weights = self.problem.weights
         return self.problem.n_rows if weights is None else boost.exact_sum(weights) / self.of_row
 
     def weights(self, is_binned: bool) -> RoundWeights:
-        """Return the weights of rounds."""
+        """Return the weights for the rounds."""
         unit = self.of_row / self.greatest if is_binned else None
         self._weights = weights_of(self._weight, unit)
         return self._weights
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
-        """Return the decision value before the first tree, with softmax those of the classes."""
+        """Return the initial decision value, or one per class with softmax."""
         classes, y, weight = self.problem.classes, self._y, self._weight
         if not is_constant:
             return np.zeros(len(classes)) if isinstance(loss, Softmax) else 0.0  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ class TableRows:
         return float(loss.constant(y, weight))
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows that tell how trees grow."""
+        """Return the rows that decide how trees grow; see `growth_by_pairs`."""
         columns, weights = self.problem.columns, self._weights
         assert isinstance(columns, BinnedColumns)
         used = None if weights.of_rows is None else weights.of_rows > 0
@@ -151,7 +151,7 @@ class TableRows:
         return pooling.few_rows(codes, self._y[rows], few, weights.n_copies)
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
-        """Return what grows the trees of a round."""
+        """Return the object that grows the trees of a round."""
         f = np.repeat(np.expand_dims(bias, -1), len(self._y), axis=-1)
         make = partial(self._one, growing, workers)
         if not isinstance(growing.loss, Softmax):
@@ -169,8 +169,8 @@ class TableRows:
         f: FloatArray,
         steps: Steps,
     ) -> Rounds | ExactRounds:
-        """Return what grows one tree a round."""
-        nothing = np.broadcast_to(0.0, len(y))  # one number
+        """Return the object that grows a single tree per round."""
+        nothing = np.broadcast_to(0.0, len(y))  # takes no memory
         label = np.empty(0, dtype=np.int32)
         problem = replace(self.problem, classes=None, label=label, y=nothing)
         limits = growing.limits
@@ -181,7 +181,7 @@ class TableRows:
         return ExactRounds(problem, y, loss, weight, f, limits, steps, workers.n_threads)
 
     def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
-        """Begin to draw rows for trees; returns whether each tree has all rows."""
+        """Prepare the subsamples; return whether each tree uses all rows."""
         entries = self.problem.entries
         case = self._weight, len(self._y), bag, False, generator
         self._bags = make_bags(*case, entries=entries, name="subsample")
@@ -198,32 +198,32 @@ class TableRows:
         return np.flatnonzero(self._bags.draw(number)[0] > 0).astype(np.int32)
 
     def given_values(self, tree: Tree) -> FloatArray:
-        """Return what a tree of an earlier fit adds to the decision values of rows here."""
+        """Return the values of a tree of an earlier fit for all rows."""
         rows = np.arange(self.problem.n_rows)
         if self._features is None:
             values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
             return values
-        # Bins of other rows do not tell on which side of its thresholds rows lie.
+        # The bins of these rows need not contain the thresholds of an earlier tree as edges.
         values = tree.predict(self._features)[self.problem.input_rows(rows)]
         return values
 
     def refuse_first(self, rounds: Any) -> None:
-        """Raise ValueError if derivatives are none that a first tree can be fitted to."""
+        """Raise ValueError if the first tree cannot be fitted to the derivatives."""
         rows = np.flatnonzero(self._weight > 0)
         check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.input_rows(rows))
 
 
 class LossEarlyStopping:
-    """The options `validation` and `n_iter_no_change` of `fit_gradient_boosting`.
+    """Early stopping on a validation set, with `validation` and `n_iter_no_change`.
 
     Attributes
     ----------
     settings : dict
         The options; empty without validation.
     losses : list of float
-        Mean loss on the validation rows before the first tree and after each.
+        Mean validation loss before the first tree and after each round.
     seen : ndarray of uint64, or None
-        Digest of the rows of training and validation.
+        Digest of the training and validation rows.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class LossEarlyStopping:
         generator: np.random.Generator,
         remote_watch: Any = None,
     ) -> None:
-        """`remote_watch` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
+        """`remote_watch` computes the losses if the validation rows are in partitions."""
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss
@@ -251,7 +251,7 @@ class LossEarlyStopping:
                 raise ValueError(f"validation: {error}") from None
 
     def _check(self, problem: Problem) -> None:
-        """Check the targets of the rows, and scale their weights."""
+        """Check the targets of the validation rows, and scale their weights."""
         assert self.rows is not None
         if self._there is not None:
             self._there.begin_watch(self._loss)
@@ -263,16 +263,16 @@ class LossEarlyStopping:
 
     @property
     def latest(self) -> float | None:
-        """Mean loss on the validation rows after the latest tree."""
+        """Mean validation loss after the latest tree."""
         return self.losses[-1] if self.losses else None
 
     @property
     def best(self) -> int:
-        """Number of trees of least loss, the smallest of several."""
+        """Smallest number of rounds with the lowest loss."""
         return int(np.argmin(self.losses))
 
     def begin(self, bias: float | FloatArray) -> None:
-        """Take in the decision value before the first tree, of softmax one for each class."""
+        """Store the initial decision value, or one per class with softmax."""
         if self._there is not None:
             self._note(self._there.watched(()))
         elif self.rows is not None:
@@ -283,9 +283,10 @@ class LossEarlyStopping:
             self._measure(self.rows)
 
     def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
-        """Take in a round, to be made, and what it makes of the training rows; whether to stop.
+        """Compute the loss after a round; return whether to stop.
 
-        Decision values are (n,) with one tree a round, (J, n) with J.
+        `made` returns the trees of the round, and `f` has the decision values of the training rows,
+        shape (n,), or (J, n) with softmax.
         """
         rows = self.rows
         if rows is None:
@@ -315,18 +316,18 @@ class LossEarlyStopping:
 
 
 class SumFit:
-    """The trees of one fit so far, and the rounds that grow them on its rows.
+    """The state of a fit: its trees so far, and the rounds that grow more of them.
 
     Attributes
     ----------
     trees : list
-        The tree of each round, with softmax the list of its trees.
+        The tree of each round; with softmax the list of its trees.
     rounds : Rounds, ExactRounds, SoftmaxRounds, VectorRounds or ShardedRounds
         Grows the trees of a round.
     end : str
-        Why the fit has ended by itself; empty if it has not.
+        Why no more trees can be added; empty if they can.
     made, n_made : RandomForest or None, int
-        The forest of the first rounds that has been made, and the number of these rounds.
+        The trees that were already converted to a model, and their number of rounds.
     """
 
     def __init__(
@@ -348,7 +349,7 @@ class SumFit:
         uses_all_rows = rows.begin_bags(settings["subsample"], generator)
         self.is_same = uses_all_rows and not draws_columns(
             settings
-        )  # trees of all rows and columns
+        )  # each tree uses all rows and features
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["init"] == "constant"
         self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
@@ -370,17 +371,17 @@ class SumFit:
         watch.begin(self.bias)
 
     def grow(self, bar: Bar, n_reported: int) -> GradientBoostingModel:
-        """Add trees and return the model; of the first `n_reported` no callback is called."""
+        """Add trees and return the model; skip the callback in the first `n_reported` rounds."""
         with self.workers, bar(self.settings["n_estimators"], "steps", n_reported) as callback:
             return self._model(self._run(callback, n_reported))
 
     def go_on(self, n_estimators: int, bar: Bar) -> GradientBoostingModel:
-        """Return the model with so many trees in all, of which those that are there stay."""
+        """Continue training up to a total of `n_estimators` rounds, and return the model."""
         self.settings = {**self.settings, "n_estimators": n_estimators}
         return self.grow(bar, len(self.trees))
 
     def _run(self, callback: Callback | None, n_reported: int) -> str:
-        """Add trees until done; returns why fitting stopped."""
+        """Add trees until training ends; return the reason."""
         for step in range(len(self.trees) + 1, self.settings["n_estimators"] + 1):
             if self.end:
                 break
@@ -392,16 +393,16 @@ class SumFit:
         return self.end or "all trees are there"
 
     def _add(self, step: int) -> GradientBoostingStep | None:
-        """Add the tree of a step; None if there is none. `end` tells why no other follows."""
+        """Add the trees of a round; return None and set `end` if there are none."""
         rounds = self.rounds
         tree = self._next_tree(step)
         if tree is None:
             if not self.trees:
                 self.rows.refuse_first(rounds)
                 raise ValueError(
-                    "loss: expected derivatives whose Newton steps are numbers, got others"
+                    "loss: expected derivatives with finite Newton steps, got infinite or NaN steps"
                 )
-            self.end = "the loss of a row is too large to go on"
+            self.end = "the loss of a row is too large to continue"
             return None
         value = rounds.values(tree)
         if step > 1 and self.is_same and not value.any():
@@ -412,13 +413,13 @@ class SumFit:
         if self.watch.add(partial(rounds.tree, tree), rounds.f):
             n_rounds = self.watch.settings["n_iter_no_change"]
             unit = "rounds" if self.loss.is_multiclass else "trees"
-            self.end = f"no better on the validation rows for {n_rounds} {unit}"
+            self.end = f"no improvement on the validation set for {n_rounds} {unit}"
         n_trees = np.size(self.bias) if value.ndim == 1 else 1
         n_leaves = (len(value) + n_trees) // 2
         return GradientBoostingStep(n_leaves, rounds.mean_loss, self.watch.latest)
 
     def _model(self, stop_reason: str) -> GradientBoostingModel:
-        """Return the model, with the trees up to the best on validation rows."""
+        """Return the model, with the number of rounds that is best on the validation set."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         return GradientBoostingModel(
             self._forest(kept),
@@ -433,7 +434,7 @@ class SumFit:
         )
 
     def _forest(self, kept: int) -> RandomForest:
-        """Return the trees of the first rounds, of which those made before stay as they are."""
+        """Return the trees of the first rounds; convert only those that are new."""
         made = self.made
         if made is None:
             made = self.rounds.forest(self.trees[:kept])
@@ -446,7 +447,7 @@ class SumFit:
         return made
 
     def _next_tree(self, step: int) -> Any:
-        """Return the tree of a step, that which is given or a new one; None where numbers end."""
+        """Return the tree of a round, from the earlier fit or newly grown; None on overflow."""
         rounds = self.rounds
         if step > len(self.first_trees):
             return rounds.grow(self.rows.listed(step - 1))
@@ -460,7 +461,7 @@ class SumFit:
 
 
 def _by_rounds(model: GradientBoostingModel) -> Iterator[Any]:
-    """Yield the tree of each round, of softmax the list of its trees."""
+    """Yield the tree of each round, or with softmax the list of its trees."""
     trees, n = list(model.trees), model.n_trees
     for start in range(0, len(trees), n):
         yield trees[start : start + n] if model.loss.is_multiclass else trees[start]

@@ -1,4 +1,4 @@
-"""What sums of trees are fitted to: targets of a loss, weights of rows, derivatives; leaf steps."""
+"""Targets and weights of boosted trees: derivatives of the loss, and settings of leaf values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pboost.losses import Loss, LossName
 from pboost.values import Array, FloatArray, IntArray, Task, check_choice, first_false
 from pboost.values.options import MulticlassError
 
-#: Copies of a row at most that words have room for; with more of them sums take longer.
+#: Maximum number of copies of a row that fit into one word; beyond it sums take longer.
 MOST_OF_ROW = 64
 
-#: What the largest weight is divided into, where sums of weights are to be exact.
+#: Resolution of weights, relative to the largest weight, if their sums must be exact.
 UNITS = 2.0**31
 
 
@@ -29,15 +29,15 @@ class RoundWeights:
     Attributes
     ----------
     of_rows : ndarray of float64, shape (n,), or None
-        Weights; 0 for rows that take no part; None where all are 1.
+        Weights; 0 for rows that are not used; None if all are 1.
     are_copies : bool
-        Whether they are whole numbers of copies of a row, so that a model is that of the copies:
-        derivatives are rounded and then multiplied.
+        If True, weights are numbers of copies, and the model equals the one fitted to the copies:
+        derivatives are rounded before they are multiplied by weights.
     n_used, n_copies, most_copies : int
-        How many rows take part; how many copies there are of them, and of one of them at most,
-        where weights are copies; else each row is one.
+        Number of used rows, number of copies of all used rows, and the maximum number of copies of
+        a row. If weights are not copies, each row counts once.
     total : float
-        The sum of the weights.
+        Sum of the weights.
     """
 
     of_rows: FloatArray | None
@@ -48,14 +48,14 @@ class RoundWeights:
     total: float
 
     def in_units(self) -> IntArray | None:
-        """Return weights as whole numbers >= 1, or 0 of rows left out; None: all are 1."""
+        """Return weights as integers >= 1, or 0 for rows not used; None if all weights are 1."""
         if self.of_rows is None:
             return None
         units = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
         return np.where(self.of_rows > 0, np.maximum(units, 1.0), 0.0).astype(np.int64)
 
     def sum(self, values: FloatArray) -> float:
-        """Return the weighted sum of numbers >= 0, whatever their order."""
+        """Return the weighted sum of numbers >= 0; it does not depend on their order."""
         if self.of_rows is None:
             return boost.exact_sum(values)
         if self.are_copies:
@@ -64,17 +64,17 @@ class RoundWeights:
 
 
 def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
-    """Return weights as numbers of copies in a unit, and whether they are such."""
+    """Return weights divided by `unit`, and whether these are integers up to rounding."""
     copies = np.rint(weight / unit)
     are_near = np.abs(weight / unit - copies) <= 1e-9
     return copies, bool((are_near & ((copies > 0) | (weight == 0))).all())
 
 
 def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
-    """Return weights for rounds.
+    """Return the weights for the rounds.
 
-    `weight` has 0 for rows that take no part; `unit` is what all are multiples of, so that they
-    are as many copies of rows, as far as floating point can tell; None: none is known.
+    `weight` is 0 for rows that are not used. `unit` is a common divisor of the weights, up to
+    rounding, so that they can count as copies; None if there is none.
     """
     used = int(np.count_nonzero(weight))
     if (weight == 1).all():
@@ -88,11 +88,11 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
 
 
 class Steps(NamedTuple):
-    """What leaves add: `rate` times a step of `step_limit` at most, one of Newton's or the best
-    one.
+    """How leaf values are computed.
 
-    `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
-    is in how many words those of derivatives are, see `fit_gradient_boosting`.
+    A leaf value is `rate` times a step, at most `step_limit` in size. If `solved`, the step
+    minimizes the loss, else it is a Newton step. `l2` is added to the Hessian of a leaf, in units
+    of the largest weight, and `sums` is the option `histogram_precision`.
     """
 
     rate: float
@@ -102,22 +102,22 @@ class Steps(NamedTuple):
     sums: str = "auto"
 
 
-#: The largest derivative of a loss of one's own: sums of squares are then numbers.
+#: Maximum absolute derivative of a custom loss, so that sums of squares do not overflow.
 MOST_DERIVATIVE = 1e150
 
 
 def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> None:
-    """Raise ValueError for derivatives that no tree can be fitted to; `rows` as of `slopes_of`."""
+    """Raise ValueError if a derivative is too large; `rows` as in `slopes_of`."""
     for name, values in _derivatives(loss, y, f, rows).items():
         if (k := first_false(np.abs(values) <= MOST_DERIVATIVE)) >= 0:
             raise ValueError(
-                f"loss: {name}(y, f): expected a number of at most {MOST_DERIVATIVE:g} in size, "
-                f"got {values[k]} of row {rows[k]}, where y = {y[k]:g}, f = {f[k]:g}"
+                f"loss: {name}(y, f): expected an absolute value of at most {MOST_DERIVATIVE:g}, "
+                f"got {values[k]} in row {rows[k]} with y = {y[k]:g}, f = {f[k]:g}"
             )
 
 
 def are_too_large(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> bool:
-    """Return whether derivatives are as `check_size` refuses them."""
+    """Return whether `check_size` would raise an error."""
     derivatives = _derivatives(loss, y, f, rows).values()
     return any(not (np.abs(values) <= MOST_DERIVATIVE).all() for values in derivatives)
 
@@ -133,9 +133,9 @@ def _derivatives(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> dict[
 def slopes_of(
     loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: Array
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted gradients and curvatures; of a loss without curvature weights are those.
+    """Return the weighted gradients and Hessians; without second derivative, weights as Hessians.
 
-    `rows` are what errors call the rows.
+    `rows` are the row numbers for error messages.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
@@ -143,7 +143,7 @@ def slopes_of(
         if loss.has_curvature:
             curvatures = _numbers("curvature", loss.curvature(y, f), y, f, rows)
             raised = np.maximum(curvatures, np.abs(gradient) / loss.limit)
-            # A row without gradient or curvature has no part; a gradient alone no Newton step.
+            # Skip rows without any derivative. A gradient with a zero Hessian has no Newton step.
             if raised.any() and not gradient[raised == 0].any():
                 curvature = raised
         return weight * gradient, weight * curvature
@@ -152,13 +152,13 @@ def slopes_of(
 def _numbers(
     name: str, values: FloatArray, y: FloatArray, f: FloatArray, rows: Array
 ) -> FloatArray:
-    """Return derivatives of rows; ValueError if one is NaN, or a curvature negative."""
+    """Return derivatives; raise ValueError if one is NaN, or a second derivative is negative."""
     wrong = np.isnan(values) if name == "gradient" else ~(values >= 0)
     if wrong.any():
         k = int(np.argmax(wrong))
         wanted = "a number" if name == "gradient" else "a number >= 0"
         raise ValueError(
-            f"loss: {name}(y, f): expected {wanted}, got {values[k]} of row {rows[k]}, where "
+            f"loss: {name}(y, f): expected {wanted}, got {values[k]} in row {rows[k]} with "
             f"y = {y[k]:g}, f = {f[k]:g}"
         )
     return values
@@ -167,7 +167,7 @@ def _numbers(
 def working_response(
     loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: Array | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the targets and weights of a least-squares step; None where they are not finite.
+    """Return targets and weights of a least-squares fit, or None if they are not finite.
 
     The largest weight is 1.
     """
@@ -178,31 +178,31 @@ def working_response(
         curvatures = _numbers("curvature", loss.curvature(y, f), y, f, rows)
         curvature = np.maximum(curvatures, np.abs(gradient) / loss.limit)
         some = curvature > 0
-        # A row without gradient or curvature has no part; a gradient alone has no Newton step.
+        # Skip rows without any derivative. A gradient with a zero Hessian has no Newton step.
         if not gradient[~some].any() and some.any():
             with np.errstate(over="ignore", invalid="ignore"):
                 target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
             of_target = weight * np.where(some, curvature, 0.0)
     if not (np.isfinite(target).all() and 0 < of_target.sum() < np.inf):
         return None
-    # Curvatures can all be near the smallest number; only their ratios matter.
+    # Hessians can all be close to the smallest float; only their ratios matter.
     return target, of_target / of_target.max()
 
 
 def loss_of(y: object, task: Task | None) -> LossName:
-    """Return the loss of such targets: of a regression, of two labels, of more."""
+    """Return the default loss for a target."""
     if task_of(y, task) == REGRESSION:
         return "squared_error"
     if isinstance(y, SoftLabels):
         return "softmax" if len(y.classes) > 2 else "log_loss"
     labels = label_array(y)
     if labels.ndim != 1 or not len(labels):
-        return "log_loss"  # refused later
+        return "log_loss"  # raises an error later
     return "softmax" if len(label_values(labels)) > 2 else "log_loss"
 
 
 def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
-    """Return what targets are, "classification" or "regression"."""
+    """Return the task, "classification" or "regression", checked against the loss."""
     takes_classes = loss.least <= -1
     if task is None:
         is_soft = isinstance(y, SoftLabels) and takes_classes
@@ -216,7 +216,7 @@ def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
 
 
 def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, FloatArray]:
-    """Return the labels, and what the loss compares with: -1 and +1, numbers of labels, numbers."""
+    """Return the classes, and the targets of the loss: -1 and +1, class numbers, or numbers."""
     if problem.classes is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         weights = problem.weights
@@ -226,26 +226,26 @@ def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, F
     if loss.is_multiclass:
         if isinstance(y, SoftLabels):
             y.check_present()
-        check_room(len(problem.classes), problem.n_rows)  # before work on each label
+        check_room(len(problem.classes), problem.n_rows)  # before the work on each class
         return problem.classes, problem.label.astype(np.float64)
     check_classes(problem.classes, loss, y)
     return problem.classes, 2.0 * problem.label.astype(np.float64) - 1.0
 
 
 def check_room(n_labels: int, n_rows: int) -> None:
-    """Raise MemoryError where scores and gradients of each label and row have no room."""
+    """Raise MemoryError if decision values and gradients of all classes need too much memory."""
     try:
         np.empty((2, n_labels, n_rows))
     except MemoryError:
         raise MemoryError(
-            f"y: the scores and gradients of {n_rows} rows for {n_labels} labels take "
-            f"{16 * n_labels * n_rows} bytes, which there are not; fit_one_vs_rest has one label "
-            "at a time"
+            f"y: the decision values and gradients of {n_rows} rows and {n_labels} classes need "
+            f"{16 * n_labels * n_rows} bytes, more than the available memory; use fit_one_vs_rest, "
+            "which fits one class at a time"
         ) from None
 
 
 def check_classes(classes: Array, loss: Loss, y: object = None) -> None:
-    """Raise MulticlassError if there are more classes than a loss compares."""
+    """Raise MulticlassError if there are more classes than the loss supports."""
     if loss.is_multiclass:
         return
     try:

@@ -1,7 +1,7 @@
-"""Rounds of boosting several classes: one tree for all of them, whose leaves add a step to each.
+"""Boosting rounds for several classes, with one tree for all classes in each round.
 
-A cut is judged by the sum over classes of what its sides bring. Nodes are split here, one after
-another; their sums and cuts are found in `pboost._core.softmax`.
+The gain of a split is the sum of the gains of the classes. Nodes are split here, one after the
+other; `pboost._core.softmax` computes their sums and splits.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from pboost.values import Array, FloatArray, IntArray
 
 
 class Judge(NamedTuple):
-    """What cuts of a node are judged by.
+    """The inputs for the evaluation of the splits of a node.
 
     Attributes
     ----------
     judged : ndarray of float64, shape (3, J)
-        Of each class what is added to the curvature of a side, what its part of a score counts,
-        and the unit of its curvatures.
+        For each class: the L2 regularization, the weight of its part of a score, and the unit of
+        its Hessians.
     total : ndarray of float64, shape (S, 2)
-        Sums of gradients and curvatures of the node, S being J, or one more with numbers of rows.
+        Sums of gradients and Hessians of the node. S is J, or J + 1 with the number of rows.
     n_rows, min_samples_leaf : int
-        Rows of the node, and the least number on a side.
+        Number of rows of the node, and the minimum in a child.
     min_child_weight : float
-        The least sum over classes of the curvatures of a side.
+        Minimum sum of Hessians in a child, over all classes.
     smoothing : float
-        Rows of the node whose steps the steps of a level, that give the order, are mixed with.
+        Smoothing of the steps of categories, which determine their order, toward the node.
     """
 
     judged: FloatArray
@@ -55,18 +55,18 @@ class Judge(NamedTuple):
 
 
 class LevelCut(NamedTuple):
-    """A set of levels, those above.
+    """A split by a set of categories, which go above.
 
     Attributes
     ----------
     score : float
-        What it is judged by.
-    above, here : ndarray of int32
-        The levels above, and all that are at the node.
+        Score of the split.
+    above, present : ndarray of int32
+        Categories above, and all categories at the node.
     side : int
-        The side of missing rows, -1 where there are none.
+        Side of missing values, -1 if there are none.
     below : ndarray of float64, shape (S, 2)
-        The sums below.
+        Sums below.
     """
 
     score: float
@@ -77,17 +77,17 @@ class LevelCut(NamedTuple):
 
 
 def summed(terms: FloatArray) -> FloatArray:
-    """Return the sum over the last dimension, one term after another."""
+    """Return the sum over the last dimension, added in order."""
     total: FloatArray = np.add.accumulate(terms, axis=-1)[..., -1]
     return total
 
 
 def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -> LevelCut | None:
-    """Return the best set of a column of masses (S, 2, levels), the first of equal ones.
+    """Return the best set of categories, given sums (S, 2, categories); ties: the first.
 
-    Levels are put in order by the step of a class, and beginnings of the order tried as what is
-    below, for one class after the other; with smoothing all but each level, too. First with missing
-    rows above, then below.
+    For each class in turn, categories are sorted by the step of the class, and each prefix of the
+    order is tried as the side below. With smoothing, all but one category are also tried. Missing
+    values are tried above first, then below.
     """
     present, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
@@ -99,41 +99,41 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
     return LevelCut(score, above[:n_above], present[:n_here], side, below)
 
 
-#: Share of the score of a node that is the rounding of its sum.
+#: Relative rounding error of the score of a node.
 TIE = 1e-9
-#: What the first of two words of a wide sum is counted in.
+#: Unit of the first of the two words of a wide sum.
 LOW_UNIT = 2.0**18
-#: Words of rows that stand side by side.
+#: Number of words of a row that are contiguous.
 WIDTH = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorGrown(Grown):
-    """A tree as it was grown, and what its nodes add to each score, (n_nodes, J)."""
+    """A grown tree, with the values of its nodes for each class, (n_nodes, J)."""
 
     value: FloatArray
 
 
 @dataclass(slots=True, eq=False)
 class VectorNode:
-    """A node: its rows, sums and cut.
+    """A node with its rows, sums and split.
 
     Attributes
     ----------
     start, stop : int
-        Where its rows stand in the list.
+        Range of its rows in the list of rows.
     path : int
-        Its number in a tree that is full; 1 of the root.
+        Its number in a complete binary tree; the root is 1.
     mass : int
-        The weight of its rows, where comparisons count.
+        Weight of its rows, for limits on comparisons.
     total, below : ndarray of float64, shape (S, 2)
-        Its sums, and those below the cut.
+        Sums of the node, and sums below its split.
     masses : ndarray of float64, or None
-        Its sums by column and bin, as long as they are needed.
+        Histogram of the node, as long as it is needed.
     alive : ndarray of uint64
-        The groups of columns that have all columns compared on the way.
+        Interaction groups that contain all features on the path.
     low, high, missing, subset
-        The cut, as nodes of `pboost._core.boost` have it; `subset` a number, whose bits are levels.
+        The split, as in nodes of `pboost._core.boost`; `subset` has the categories as bits.
     """
 
     start: int
@@ -160,10 +160,10 @@ class VectorNode:
 
 
 class VectorRounds(SoftmaxRounds):
-    """A fit of one tree a round for J classes; parameters as of `SoftmaxRounds`.
+    """A fit with one tree per round for J classes; for the parameters see `SoftmaxRounds`.
 
-    The arrays that `pboost._core.softmax` reads are those of the rounds of one tree, `tree_rounds`,
-    the words of rows, and what cuts are judged by: `judged` (3, J), see `Judge`.
+    `pboost._core.softmax` reads the arrays of `tree_rounds` (the rounds of one tree), the words of
+    the rows, and `judged` (3, J), see `Judge`.
     """
 
     def __init__(
@@ -202,13 +202,13 @@ class VectorRounds(SoftmaxRounds):
         self.score = np.empty((2, len(bins)))
         self.cut = np.empty((2, 2, len(bins)), dtype=np.int32)
         self.of_tree: IntArray | None = None
-        # Masses and places for words that are free.
+        # Histograms and scratch arrays that can be reused.
         self.free: list[FloatArray] = []
         self.room: list[NDArray[np.int64]] = []
         self.n_kept = max(3, SLOT_BYTES // (8 * int(self.place[-1])))
 
     def grow(self, rows: IntArray) -> list[Any] | None:
-        """Grow the tree of a round on the listed rows and add it."""
+        """Grow the tree of a round on the listed rows and add it; return None on overflow."""
         if not (np.isfinite(self.steepest).all() and np.isfinite(self.most_curved).all()):
             return None
         units = self._begin(rows)
@@ -229,13 +229,13 @@ class VectorRounds(SoftmaxRounds):
         return [grown]
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
-        """Add the tree of a round of an earlier fit, given what returns its values at all rows."""
+        """Add the tree of a round of an earlier fit; `values` returns its values for all rows."""
         self.f += values(trees[0]).T
 
     # ------------------------------------------------------------------ words
 
     def _begin(self, rows: IntArray) -> FloatArray:
-        """Make the words of rows; returns the units of gradients and curvatures, (J, 2)."""
+        """Pack the words of the rows; return the units of gradients and Hessians, (J, 2)."""
         tree_rounds, n_labels = self.tree_rounds, self.n_trees
         tree_rounds.n_listed, self.is_all = len(rows), len(rows) == len(tree_rounds.y)
         tree_rounds.rows[: len(rows)] = rows
@@ -256,7 +256,7 @@ class VectorRounds(SoftmaxRounds):
         of_rows = range(n_labels, self.n_sums)
         self.word_of = np.array([*of, *of_rows], dtype=np.int32)
         self.word_unit = np.array([*unit, *(1.0 for _ in of_rows)])
-        # In powers of two nothing is rounded.
+        # Scaling by powers of two is exact.
         of_gradient, of_curvature = np.frexp(units)[1].T - 1
         self.judged[0] = tree_rounds.steps.l2 * units[:, 1]
         self.judged[1] = np.ldexp(1.0, of_curvature - 2 * of_gradient)
@@ -286,7 +286,7 @@ class VectorRounds(SoftmaxRounds):
     # ------------------------------------------------------------------ growth
 
     def _grow_nodes(self, n_rows: int) -> VectorNode:
-        """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
+        """Split nodes: best-first with a limit on leaves or comparisons, else the newest first."""
         root, masses = self._root(n_rows), self._take_masses()
         leaf_limit, leaves, n_nodes = self.tree_rounds.max_leaf_nodes or n_rows, 1, 1
         is_best_first, spent = self.tree_rounds.max_leaf_nodes > 0, 0
@@ -312,7 +312,7 @@ class VectorRounds(SoftmaxRounds):
             children = self._split(node)
             leaves += 1
             if leaves < leaf_limit:
-                # The smaller one comes first, so that few wait.
+                # The smaller child is split first, so that few nodes wait.
                 for side in self._open(node, children):
                     entry = self._rank(children[side]), n_nodes + side, children[side]
                     if is_best_first:
@@ -335,14 +335,14 @@ class VectorRounds(SoftmaxRounds):
         return VectorNode(0, n_rows, 0, 1, np.empty(0), alive)
 
     def _mass(self, node: VectorNode) -> int:
-        """Return the weight of the rows of a node, where comparisons count."""
+        """Return the weight of the rows of a node, or their number if it is not needed."""
         tree_rounds = self.tree_rounds
         if not tree_rounds.comparisons or tree_rounds.row_mass is None:
             return node.size
         return int(tree_rounds.row_mass[tree_rounds.rows[node.start : node.stop]].sum())
 
     def _rank(self, node: VectorNode) -> float:
-        """Return by what open nodes are split in order, the least first."""
+        """Return the key of an open node; the node with the smallest key is split first."""
         return -node.gain / float(node.mass) if self.tree_rounds.comparisons else -node.gain
 
     def _may_split(self, node: VectorNode) -> bool:
@@ -357,18 +357,18 @@ class VectorRounds(SoftmaxRounds):
             node.masses = None
 
     def _drop(self, waiting: list[tuple[float, int, VectorNode]]) -> None:
-        """Forget the masses of waiting nodes of least gain if there are too many."""
+        """Free the histograms of waiting nodes with the smallest gains if there are too many."""
         kept = [entry for entry in waiting if entry[2].masses is not None]
         while len(kept) > self.n_kept - 3:
             self._give_back(kept.pop(kept.index(max(kept)))[2])
 
     def _run(self, work: Callable[[int, int], None], n_rows: int) -> None:
-        """Call work on ranges of columns."""
+        """Call `work` on ranges of features."""
         cells = n_rows * (-(-len(self.word_of) // WIDTH)) + 64 * self.n_sums
         self._share(work, len(self.codes), cells)
 
     def _share(self, work: Callable[[int, int], None], n: int, cells: int) -> None:
-        """Call work on ranges of n, on one thread where that is not much."""
+        """Call `work` on ranges of n, in one thread if there is little work."""
         if n * cells < threads.MIN_CELLS:
             threads.check_stop()
             work(0, n)
@@ -384,7 +384,7 @@ class VectorRounds(SoftmaxRounds):
         softmax.search(self, masses, node.total, self.score[k], self.cut[k], first, last)
 
     def _split(self, node: VectorNode) -> tuple[VectorNode, VectorNode]:
-        """Part the rows of a node; returns its children."""
+        """Partition the rows of a node; return its children."""
         table = self._table(node)
         cut = -1 if table is not None else node.low
         none = np.empty(256, dtype=np.uint8) if table is None else table
@@ -404,7 +404,7 @@ class VectorRounds(SoftmaxRounds):
         return node.children
 
     def _table(self, node: VectorNode) -> NDArray[np.uint8] | None:
-        """Return which codes lie above, None where these are all that are larger."""
+        """Return which codes are above, or None if these are all codes above a threshold."""
         j = node.feature
         if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
             return None
@@ -418,7 +418,7 @@ class VectorRounds(SoftmaxRounds):
         return above
 
     def _open(self, node: VectorNode, children: tuple[VectorNode, VectorNode]) -> list[int]:
-        """Find the cuts of children; returns the sides that have one, the larger one first."""
+        """Find the splits of children; return the sides with a split, the larger child first."""
         less = int(children[1].size < children[0].size)
         small, large = children[less], children[1 - less]
         if not self._may_split(large):
@@ -448,12 +448,12 @@ class VectorRounds(SoftmaxRounds):
     # ------------------------------------------------------------------ cuts
 
     def _column(self, masses: FloatArray, j: int) -> FloatArray:
-        """Return the masses (S, 2, bins) of a column."""
+        """Return the histogram (S, 2, bins) of a feature."""
         column = masses[self.place[j] : self.place[j + 1]]
         return column.reshape(self.n_sums, 2, -1)
 
     def _find(self, node: VectorNode, k: int, masses: FloatArray) -> bool:
-        """Choose the best cut of a node, which then keeps its masses; whether there is one."""
+        """Find the best split of a node; keep the histogram and return True if there is one."""
         score, cut, sets, taken = self.score[k], self.cut[k], {}, self._taken(node)
         for j in self.levels:
             if taken is None or taken[j]:
@@ -483,13 +483,13 @@ class VectorRounds(SoftmaxRounds):
         return True
 
     def _side(self, node: VectorNode) -> int:
-        """Return where missing rows go if there have been none."""
+        """Return the side of missing values if there were none in training."""
         assert node.below is not None
         sides = np.array([node.below, node.total - node.below])
         return int(is_heavier(*self._masses(sides)[::-1]))
 
     def _masses(self, total: FloatArray) -> FloatArray:
-        """Return the curvatures of nodes with these sums (n, S, 2) in the coarsest of the units."""
+        """Return the Hessians of nodes, given their sums (n, S, 2), in the coarsest unit."""
         return np.rint(summed(total[:, : self.n_trees, 1] * self.share))
 
     def _judge(self, node: VectorNode) -> Judge:
@@ -503,7 +503,7 @@ class VectorRounds(SoftmaxRounds):
         )
 
     def _note_set(self, node: VectorNode, level_cut: LevelCut) -> None:
-        """Keep a set of levels; those without rows are where missing rows are."""
+        """Store a set of categories; categories without rows follow missing values."""
         n_levels = int(self.n_bins[node.feature])
         node.below, node.missing = level_cut.below, level_cut.side
         if level_cut.side < 0:
@@ -513,7 +513,7 @@ class VectorRounds(SoftmaxRounds):
         node.low, node.high = -1 if node.subset else 0, -1
 
     def _taken(self, node: VectorNode) -> NDArray[np.bool_] | None:
-        """Return in which columns a node is searched, None if in all."""
+        """Return a mask of the features to consider at a node, or None for all."""
         if self.of_tree is None:
             return None
         held, among = self.tree_rounds.restraints, self.of_tree
@@ -531,7 +531,7 @@ class VectorRounds(SoftmaxRounds):
     # ------------------------------------------------------------------ the tree
 
     def _listed(self, root: VectorNode, units: FloatArray) -> VectorGrown:
-        """Return the tree, its nodes in preorder, and find what its leaves add."""
+        """Return the tree with its nodes in preorder and its leaf values."""
         listed: list[VectorNode] = []
         children: list[list[int]] = []
         waiting = [(root, -1)]
@@ -573,7 +573,7 @@ class VectorRounds(SoftmaxRounds):
         return VectorGrown(nodes, places, mass, scale, 0, self.special, subset, value)
 
     def _steps(self, nodes: Array, total: FloatArray, units: FloatArray) -> FloatArray:
-        """Return what nodes add to the scores, (n_nodes, J)."""
+        """Return the values of the nodes for each class, (n_nodes, J)."""
         tree_rounds, steps = self.tree_rounds, self.tree_rounds.steps
         value, step_limit = (
             np.zeros((len(nodes), self.n_trees)),
@@ -581,7 +581,7 @@ class VectorRounds(SoftmaxRounds):
         )
         leaves = np.flatnonzero(nodes["feature"] == LEAF)
         is_left = np.ones(self.n_trees, dtype=np.bool_)
-        if not steps.solved:  # where words have enough bits the kernel would do the same
+        if not steps.solved:  # with enough bits, the kernel would compute the same
             g, h = total[leaves, : self.n_trees].transpose(2, 0, 1)
             copies = (nodes["stop"] - nodes["start"])[leaves] * self.most_copies
             step = -(units[:, 1] / units[:, 0]) * g / (h + self.judged[0])
@@ -599,7 +599,7 @@ class VectorRounds(SoftmaxRounds):
         return value
 
     def values(self, trees: list[Any]) -> FloatArray:
-        """Return what the nodes of the tree of a round add, 0 where they are no leaves."""
+        """Return the values of the nodes of the tree of a round, 0 for inner nodes."""
         value: FloatArray = trees[0].value
         return value
 

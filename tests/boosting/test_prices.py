@@ -132,7 +132,7 @@ def test_what_does_not_know_prices_is_refused():
     X, y, _ = data()
     for options, words in (
         ({"weak_learner": weak.linear()}, "weak.stump"),
-        ({"observation": observation.gaussian(0.1)}, "answers that are exact or have a table"),
+        ({"observation": observation.gaussian(0.1)}, "observation model is exact or has a table"),
     ):
         with pytest.raises(NotImplementedError, match=words):
             pb.fit_adaboost(X, y, n_estimators=3, **options, **SAID)

@@ -215,7 +215,11 @@ REFUSED = {
         ValueError,
         "criterion: expected",
     ),
-    "of two": ({"criterion": "kearns_mansour"}, ValueError, "is for two classes, got 3"),
+    "of two": (
+        {"criterion": "kearns_mansour"},
+        ValueError,
+        'expected two classes with "kearns_mansour", got 3',
+    ),
     "leaves": (
         {"max_leaf_nodes": 4, "growth": "depth_first"},
         ValueError,

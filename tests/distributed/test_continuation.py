@@ -203,7 +203,12 @@ def refused():
     return [
         (chain, {"max_nodes": 2}, missing, "On partitions, continue chains with n_estimators"),
         (nested, {"n_estimators": 2}, missing, "rows.gather()"),
-        (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
+        (
+            forest,
+            {"n_estimators": 2},
+            ValueError,
+            "expected the rows of the first fit in the same order",
+        ),
         (bagged, {"n_estimators": 2}, missing, "subsample: 0.5 needs all rows in one place"),
         (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
         (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),

@@ -142,7 +142,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
     for n_parts in (1, 2, 3, 5, 16):
         rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
         assert contents(continued(rows), tmp_path) == contents(full_model, tmp_path)
-    with pytest.raises(ValueError, match="expected the rows of the fit, in their order"):
+    with pytest.raises(ValueError, match="expected the rows of the first fit in the same order"):
         continued(rows[::-1])
 
 

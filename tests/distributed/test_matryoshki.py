@@ -75,7 +75,7 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
     ("options", "error", "message"),
     [
         ({"shape": (0,)}, ValueError, "shape: expected"),
-        ({"max_nodes": 3}, ValueError, 'max_nodes: belongs to growth="greedy"'),
+        ({"max_nodes": 3}, ValueError, 'max_nodes: expected None with growth="nested"'),
         (
             {"weak_learner": pb.weak.affine()},
             NotImplementedError,

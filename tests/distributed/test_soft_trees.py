@@ -79,7 +79,7 @@ def test_sums_of_parts_are_rounded_once():
             ValueError,
             "max_nodes: expected",
         ),
-        ({"max_nodes": None}, ValueError, "or give max_depth"),
+        ({"max_nodes": None}, ValueError, "set max_nodes or max_depth"),
         (
             {"weak_learner": pb.weak.affine()},
             NotImplementedError,

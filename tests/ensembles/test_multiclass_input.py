@@ -109,7 +109,7 @@ def ivy(X, y, sample_weight):
                 pb.fit_gradient_boosting, X9, Y9, loss="hinge", n_estimators=2
             ),
             ValueError,
-            "fit: decision values of the hinge loss do not tell probabilities; one-vs-rest",
+            "fit: decision values of the hinge loss do not give probabilities; one-vs-rest",
         ),
         (
             lambda: pb.fit_one_vs_rest(lambda X, y: Constant(1), X9, Y9),

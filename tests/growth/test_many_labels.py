@@ -100,7 +100,7 @@ def test_weights_beyond_memory(fit, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("pboost.growth.label_trees.aligned", none_left)
-    with pytest.raises(MemoryError, match=r"120 rows for 4 labels take \d+ bytes.*one_vs_rest"):
+    with pytest.raises(MemoryError, match=r"120 rows for 4 classes need \d+ bytes.*one_vs_rest"):
         fit(X, Y)
 
 

@@ -114,7 +114,7 @@ def test_forests_and_what_has_no_proof():
         with pytest.raises(NotImplementedError, match="model: expected a gradient boosting model"):
             pb.inspection.is_monotone(model, 0)
     with pytest.raises(
-        ValueError, match="monotonic_cst: expected columns of numbers, got column 4"
+        ValueError, match="monotonic_cst: expected numerical features, got column 4"
     ):
         pb.fit_gradient_boosting(X, y, categorical_features=[4], monotonic_cst={4: 1})
     each = pb.fit_gradient_boosting(X, y, n_estimators=3, monotonic_cst=[0, 1, 0, 0, 0])

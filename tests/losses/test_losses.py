@@ -38,7 +38,7 @@ def test_values_in_many_digits(name, label):
     np.testing.assert_allclose(loss.value(y, f), [e[0] for e in expected], **close)
     np.testing.assert_allclose(label * loss.gradient(y, f), [e[1] for e in expected], **close)
     if name == "hinge":
-        with pytest.raises(NotImplementedError, match="hinge loss has no curvature"):
+        with pytest.raises(NotImplementedError, match="hinge loss has no second derivative"):
             loss.curvature(y, f)
     else:
         np.testing.assert_allclose(loss.curvature(y, f), [e[2] for e in expected], **close)
@@ -69,7 +69,7 @@ def test_links():
     assert check_loss("probit").probability(np.array([1.0]))[0] == pytest.approx(phi, rel=1e-15)
     actual = check_loss("squared_error").probability(np.array([-3.0, 0.5, 1.0, 2.0]))
     assert actual.tolist() == [0.0, 0.75, 1.0, 1.0]
-    with pytest.raises(NotImplementedError, match="hinge loss do not tell probabilities"):
+    with pytest.raises(NotImplementedError, match="hinge loss do not give probabilities"):
         check_loss("hinge").probability(np.array([1.0]))
 
 
@@ -222,7 +222,7 @@ class Log(Ramp):
         (Flat(), ValueError, r"loss: curvature\(y, f\): expected .* differences of the gradient"),
         (Scalar(), ValueError, r"loss: value\(y, f\): expected numbers of shape"),
         (Log(), ValueError, r"loss: value\(y, f\): expected finite numbers, got nan"),
-        (Loss(), NotImplementedError, r"Loss: a loss defines value\(y, f\)"),
+        (Loss(), NotImplementedError, r"Loss: expected a method value\(y, f\)"),
     ],
     ids=["name", "type", "gradient", "curvature", "shape", "finite", "base"],
 )

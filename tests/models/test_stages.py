@@ -77,7 +77,7 @@ def test_stopped_within_a_tree():
 
 def test_exact_answers_that_leave_the_shape_incomplete():
     model = fit((4, 40), "exact")
-    assert model.record.stop_reason.startswith("exits that could not be split")
+    assert model.record.stop_reason.startswith("the shape is incomplete")
     assert model.record.stages[-1] == model.n_nodes
     assert staged(model)[-1].tobytes() == decision(model).tobytes()
 

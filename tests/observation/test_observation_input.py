@@ -158,10 +158,10 @@ def test_defaults_of_other_matryoshki():
     [
         (
             {"growth": "greedy", "max_nodes": 4, "shape": (2, 2)},
-            'shape: belongs to growth="nested"',
+            'shape: expected None with growth="greedy"',
         ),
-        ({"growth": "nested", "max_nodes": 4}, 'max_nodes: belongs to growth="greedy"'),
-        ({"growth": "greedy", "max_nodes": 4, "join": "all"}, "join: .*no outermost trees"),
+        ({"growth": "nested", "max_nodes": 4}, 'max_nodes: expected None with growth="nested"'),
+        ({"growth": "greedy", "max_nodes": 4, "join": "all"}, 'join: expected "sign"'),
         ({"growth": "greedy", "max_nodes": 0}, "max_nodes"),
         ({"growth": "greedy", "max_nodes": 2.5}, "max_nodes"),
         ({"growth": "greedy", "max_nodes": True}, "max_nodes"),

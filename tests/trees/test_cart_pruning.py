@@ -206,14 +206,14 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.prune(t, np.nan), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, "0"), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, 0, criterion="kearns_mansour"), "criterion"),
-        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "together"),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "expected both X and y"),
         (
             lambda t, X, y: pb.models.cost_complexity_pruning_path(t, sample_weight=y),
             "sample_weight",
         ),
         (
             lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y + 1),
-            "labels of the model",
+            "(labels|classes) of the model",
         ),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y[1:]), "y: "),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path("tree"), "tree: "),
@@ -237,7 +237,7 @@ def test_targets_whose_squares_are_rounded_to_0_are_refused(size):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0) * size
-    with pytest.raises(ValueError, match=r"y: expected numbers whose squares.*other units"):
+    with pytest.raises(ValueError, match=r"y: expected numbers whose squares.*rescale"):
         pb.fit_pruned_cart(X, y, task="regression", cv=4, rng=0)
     tree = pb.fit_pruned_cart(X, y * 2.0**600, task="regression", cv=4, rng=0)
     assert tree.n_leaves == 2

@@ -155,7 +155,11 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
             "tree_comparisons: expected None with growth='independent'",
         ),
         ({"tree_comparisons": 0.5}, ValueError, r"tree_comparisons: expected a number in \[1"),
-        ({"tree_comparisons": ()}, ValueError, "tree_comparisons: expected a number, or those"),
+        (
+            {"tree_comparisons": ()},
+            ValueError,
+            "tree_comparisons: expected a number, or a sequence",
+        ),
         ({"tree_comparisons": "4"}, TypeError, "tree_comparisons"),
         ({"search": "exact"}, NotImplementedError, 'growth: expected "independent" with search'),
     ],

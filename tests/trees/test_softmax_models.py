@@ -169,7 +169,7 @@ def test_options_change_models_and_are_kept():
 
 def test_no_column_is_monotone():
     X, y = data()
-    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*softmax"):
         pb.fit_gradient_boosting(X, y, monotonic_cst={1: -1})
     free = pb.fit_gradient_boosting(X, y, n_estimators=1, monotonic_cst={1: 0})
     assert_same_model(free, pb.fit_gradient_boosting(X, y, n_estimators=1))
@@ -182,7 +182,7 @@ def test_validation_chooses_the_number_of_rounds():
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 9
-    assert model.stop_reason == "no better on the validation rows for 8 rounds"
+    assert model.stop_reason == "no improvement on the validation set for 8 rounds"
     stages = pb.staged_decision_function(model, new)
     losses = [mean_loss(model, truth, f) for f in stages]
     np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
@@ -234,7 +234,7 @@ def test_fits_go_on_with_other_rows_of_the_same_labels():
     score = pb.decision_function(more, new)
     assert mean_loss(more, truth, score) == pytest.approx(more.training_loss[-1], rel=1e-12)
     assert more.training_loss[-1] < 0.8 * more.training_loss[10]
-    with pytest.raises(ValueError, match="y: expected the labels of the model"):
+    with pytest.raises(ValueError, match=r"y: expected the (labels|classes) of the model"):
         pb.continue_fit(model, new, np.where(truth == "class 1", "other", truth), n_estimators=1)
 
 
@@ -405,7 +405,7 @@ def test_more_classes_than_there_is_room_for(search, monkeypatch):
 
     monkeypatch.setattr(np, "empty", refused)
     X, y = np.arange(20_000.0)[:, None], np.arange(20_000).astype(str)
-    message = "scores and gradients of 20000 rows for 20000 labels take 6400000000 bytes"
+    message = "decision values and gradients of 20000 rows and 20000 classes need 6400000000 bytes"
     with pytest.raises(MemoryError, match=f"y: the {message}.*fit_one_vs_rest"):
         pb.fit_gradient_boosting(X, y, search=search)
 

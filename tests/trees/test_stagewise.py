@@ -154,7 +154,7 @@ def test_learns_and_lowers_the_loss(name):
     assert np.array_equal(list(pb.staged_predict(model, X))[-1], pb.predict(model, X))
     assert (pb.prediction_cost(model, X) <= 3 * len(model)).all()
     if name == "hinge":
-        with pytest.raises(NotImplementedError, match="do not tell probabilities"):
+        with pytest.raises(NotImplementedError, match="do not give probabilities"):
             pb.predict_proba(model, X)
         return
     share = pb.predict_proba(model, X)
@@ -226,7 +226,7 @@ def test_validation_chooses_the_number_of_trees():
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
-    assert model.stop_reason == "no better on the validation rows for 10 trees"
+    assert model.stop_reason == "no improvement on the validation set for 10 trees"
     target = np.where(truth == "same", 1.0, -1.0)
     stages = pb.staged_decision_function(model, new)
     losses = [LOSSES["log_loss"].value(target, f).mean() for f in stages]

@@ -269,7 +269,7 @@ def test_what_is_refused():
         pb.fit_gradient_boosting(X, two, multi_strategy="multi_output_tree")
     with pytest.raises(NotImplementedError, match=r'multi_strategy: .*search="exact"'):
         pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", search="exact")
-    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*softmax"):
         pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", monotonic_cst={1: -1})
     with pytest.raises(ValueError, match="multi_strategy: expected one of"):
         pb.fit_gradient_boosting(X, y, multi_strategy="each")

@@ -24,8 +24,8 @@ LOSSES = {
     "binary:logistic": "'log_loss'",
     "multiclass": "'softmax'",
     "multi:softprob": "'softmax'",
-    "cross_entropy": "'log_loss' for two labels or 'softmax' for more labels",
-    "Logloss": "'log_loss' for two labels or 'softmax' for more labels",
+    "cross_entropy": "'log_loss' for two classes or 'softmax' for more classes",
+    "Logloss": "'log_loss' for two classes or 'softmax' for more classes",
 }
 
 

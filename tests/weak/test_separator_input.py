@@ -88,7 +88,7 @@ def test_bad_options_of_a_tree_are_named(options, error):
 
 def test_uncertain_answers_need_a_size():
     flip = pb.observation.flip(0.1)
-    with pytest.raises(ValueError, match=r"^max_nodes: expected a number, got None"):
+    with pytest.raises(ValueError, match=r"^max_nodes: expected a number"):
         pb.fit_oblique_tree(X, Y, max_depth=None, observation=flip)
     assert pb.fit_oblique_tree(X, Y, max_depth=2, n_stumps=5, observation=flip).n_nodes == 3
 
