@@ -1,7 +1,7 @@
 """The figure of a page of benchmarks: test error against comparisons per row.
 
-Run as ``python accuracy_picture.py docs/benchmarks/accuracy_table.rst docs/_static/accuracy.svg``. It
-plots the means of the table from ``accuracy_per_comparison.py``, in colors that are readable on
+Run as ``python accuracy_picture.py docs/benchmarks/accuracy_table.rst docs/_static/accuracy.svg``.
+It plots the means of the table from ``accuracy_per_comparison.py``, in colors that are readable on
 white and on black.
 """
 

@@ -4,8 +4,9 @@
     python -m asv_bench.peers.boosted --draws 6 --rst docs/benchmarks/boosted_table.rst
     python -m asv_bench.peers.boosted --rows 1000000 --trees 50 --memory \\
         --rst docs/benchmarks/million_table.rst
-    python -m asv_bench.peers.boosted --task "seven classes" --rst docs/benchmarks/seven_classes_table.rst
-    python -m asv_bench.peers.boosted --one-hot --data folder --rst docs/benchmarks/one_hot_table.rst
+    python -m asv_bench.peers.boosted --task "seven classes" --rst
+    docs/benchmarks/seven_classes_table.rst python -m asv_bench.peers.boosted --one-hot --data
+    folder --rst docs/benchmarks/one_hot_table.rst
 
 Fits 100 trees of each depth, or `--trees`, on normal features; the target is a sum of products,
 sines and noise. With `--task "seven classes"` there are 100 rounds, and the class is the largest of

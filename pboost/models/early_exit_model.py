@@ -233,8 +233,8 @@ class EarlyExitModel(Around):
     classes, n_features, feature_names, table
         Attributes of the model.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the calibration rows, see :doc:`/how_to/error_bounds_and_prediction_sets`. The digest of the
-        training rows is ``model.seen``.
+        Digest of the calibration rows, see :doc:`/how_to/error_bounds_and_prediction_sets`. The
+        digest of the training rows is ``model.seen``.
     """
 
     threshold: FloatArray = stored.column(

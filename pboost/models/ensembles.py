@@ -344,7 +344,8 @@ class OneVsRest(Ensemble):
     settings : mapping
         The options of the fit. Each model has its own settings as well.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -464,7 +465,8 @@ class WeightedVote(Ensemble):
     stop_reason : str
         Why boosting ended, as a sentence.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -610,7 +612,8 @@ class Bagging(Composite, Averaged):
         Types and categories of the training features, and which of them had missing values; see
         `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())

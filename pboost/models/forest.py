@@ -80,7 +80,8 @@ class RandomForest(Trees):
         Types and categories of the training features, and which of them had missing values; see
         `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     oob: OutOfBag | None = stored.part(OutOfBag, "record")

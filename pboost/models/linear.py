@@ -183,7 +183,8 @@ class LinearModel(AdditiveModel):
         Types and categories of the training features, and which of them had missing values; see
         `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_added"))
@@ -322,7 +323,8 @@ class FunctionEnsemble(AdditiveModel):
         Types and categories of the training features, and which of them had missing values; see
         `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     hypotheses: tuple[Callable[[Any], Any], ...]
@@ -403,7 +405,8 @@ class ProbitModel(Model):
         Types and categories of the training features, and which of them had missing values; see
         `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     intercept: float = stored.number("intercept: expected a number, got {!r}")

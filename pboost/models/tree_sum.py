@@ -91,7 +91,8 @@ class GradientBoostingModel(Model):
     n_features, feature_names
         Number of training features, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
+        unknown.
     """
 
     trees: RandomForest = stored.part(

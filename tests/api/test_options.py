@@ -104,7 +104,9 @@ ANSWERS = {
         "min_child_samples": here("min_samples_leaf", "a number of rows"),
         "min_child_weight": here("min_samples_leaf", "a number of rows"),
         "num_leaves": here("max_leaf_nodes"),
-        "ccp_alpha": "use pb.prune(tree, ccp_alpha), or pb.fit_pruned_cart(X, y) to choose ccp_alpha",
+        "ccp_alpha": (
+            "use pb.prune(tree, ccp_alpha), or pb.fit_pruned_cart(X, y) to choose ccp_alpha"
+        ),
         "grow_policy": here("growth"),
         "tree_method": here("search"),
     },
@@ -199,7 +201,8 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: expected an option of cross_validate, got one of fit_adaboost; pass functools.partial(fit_adaboost, "
+        "n_estimators: expected an option of cross_validate, got one of fit_adaboost; pass "
+        "functools.partial(fit_adaboost, "
         "n_estimators=20)"
     )
 

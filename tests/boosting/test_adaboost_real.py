@@ -250,7 +250,9 @@ def test_functions_are_not_saved(tmp_path):
     with pytest.raises(TypeError, match="FunctionEnsemble"):
         pb.inspection.reach(model, X[:1])
     for ask in (lambda: pb.explain(model, X[:1]), lambda: pb.feature_importances(model)):
-        with pytest.raises(NotImplementedError, match="a FunctionEnsemble does not record which features"):
+        with pytest.raises(
+            NotImplementedError, match="a FunctionEnsemble does not record which features"
+        ):
             ask()
 
 

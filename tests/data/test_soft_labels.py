@@ -329,7 +329,10 @@ def changed(row, column, value):
             {"y_proba": SHARE[2][:, 1] * 1.5 + 0.5},
             r"y_proba: expected probabilities in \[0, 1\], got 1\.",
         ),
-        ({"y_proba": SHARE[2], "classes": [0]}, r"classes: expected 2 class labels, one per column of y_proba"),
+        (
+            {"y_proba": SHARE[2], "classes": [0]},
+            r"classes: expected 2 class labels, one per column of y_proba",
+        ),
         (
             {"y_proba": SHARE[2], "classes": ["a", "a"]},
             "classes: expected distinct class labels, got 'a'",

@@ -322,7 +322,10 @@ def test_wrong_lines(fields, said):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"knot": [1.0, 1.0], "share": [0.1, 0.2], "start": [0, 2]}, "knot: expected increasing numbers"),
+        (
+            {"knot": [1.0, 1.0], "share": [0.1, 0.2], "start": [0, 2]},
+            "knot: expected increasing numbers",
+        ),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]}, "share: .* do not decrease"),
         ({"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]}, "share: .* do not decrease"),
         ({"knot": [1.0, 2.0], "share": [0.3], "start": [0, 2]}, "one share per knot"),

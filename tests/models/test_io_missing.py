@@ -126,7 +126,10 @@ def test_both_are_refused(path):
             {"inputs": Subsets(4, [1, 0], [[0, 0, 0, 1 << 63]] * 2)},
             "member: expected categories below",
         ),
-        ({"threshold": [0.5, 0.5, 0.25]}, "threshold: expected 0.5 in nodes that use category sets"),
+        (
+            {"threshold": [0.5, 0.5, 0.25]},
+            "threshold: expected 0.5 in nodes that use category sets",
+        ),
         ({"inputs": Subsets(4, [1, 0], np.zeros((2, 3)))}, r"subsets: expected column \(k,\)"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((1, 4)))}, r"subsets: expected column \(k,\)"),
     ],

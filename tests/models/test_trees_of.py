@@ -286,7 +286,8 @@ class Foreign:
         ),
         (
             lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, max_iter=2),
-            r"OneVsRest, whose models\[0\] is not a sum of trees: a ProbitModel, which is a linear function",
+            r"OneVsRest, whose models\[0\] is not a sum of trees: a ProbitModel, which is a "
+            r"linear function",
         ),
         (
             lambda X, y: replace(

@@ -144,8 +144,7 @@ COUNTED = (
     "``categorical_smoothing``"
 )
 MULTIPLES = (
-    '``l2_regularization="auto"`` in gradient boosting. Its unit is the weight of which all '
-    "weights"
+    '``l2_regularization="auto"`` in gradient boosting. Its unit is the weight of which all weights'
 )
 IN_UNIT = (
     "numbers given as ``l2_regularization``, ``min_child_weight`` or ``min_split_gain`` in "

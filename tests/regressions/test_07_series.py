@@ -55,7 +55,9 @@ def test_names_that_are_not_those_of_training(kind):
 def test_a_model_without_names_takes_the_values_in_order():
     model = FITS["tree"](X.to_numpy())
     same(pb.predict(model, X.iloc[3]), pb.predict(model, X.to_numpy()[[3]]))
-    with pytest.raises(ValueError, match=r"expected 3 (columns|features), got 60; a Series is one row"):
+    with pytest.raises(
+        ValueError, match=r"expected 3 (columns|features), got 60; a Series is one row"
+    ):
         pb.predict(model, X["width"])
 
 

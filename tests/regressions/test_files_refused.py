@@ -115,7 +115,10 @@ HEADERS = {
     "bagging": [
         ({"n_features": 0}, "n_features: expected an integer from 1"),
         ({"n_features": -5}, "n_features: expected an integer from 1"),
-        ({"n_features": 7}, "models: expected models with the same features, got 7 features, and 3"),
+        (
+            {"n_features": 7},
+            "models: expected models with the same features, got 7 features, and 3",
+        ),
         ({"n_features": True}, "bad value of 'n_features'"),
         ({"settings": {"builder": []}}, r"settings\['builder'\]: expected a string"),
     ],

@@ -66,7 +66,9 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
 def test_a_round_is_a_tree():
     X, y = data(n_classes=5)
     model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=12, max_leaf_nodes=8)
-    assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 classes, 4 features, loss softmax>"
+    assert (
+        repr(model) == "<fit_gradient_boosting: 12 trees for 5 classes, 4 features, loss softmax>"
+    )
     assert len(model) == len(model.trees) == 12
     assert (model.n_votes, model.n_trees) == (5, 1)
     score = pb.decision_function(model, X)
