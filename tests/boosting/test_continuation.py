@@ -222,9 +222,9 @@ def test_bad_input():
         more(X, y, max_nodes=0)
     with pytest.raises(TypeError, match="model: expected a model"):
         pb.continue_fit("model", X, y, max_nodes=1)
-    with pytest.raises(ValueError, match="X: expected 3 (columns|features), got 2"):
+    with pytest.raises(ValueError, match=r"X: expected 3 (columns|features), got 2"):
         more(X[:, :2], y, max_nodes=1)
-    with pytest.raises(ValueError, match="X: expected 3 (columns|features), got 2"):
+    with pytest.raises(ValueError, match=r"X: expected 3 (columns|features), got 2"):
         more(pb.data.sort_columns(X[:, :2]), y, max_nodes=1)
     with pytest.raises(ValueError, match="y: expected class labels of the model"):
         more(X, y + 5, max_nodes=1)

@@ -191,7 +191,7 @@ def test_bad_input(change, error, message):
 
 def test_binned_columns_are_refused():
     X, y = problem()
-    with pytest.raises(TypeError, match="X: expected values .*, got BinnedColumns without values"):
+    with pytest.raises(TypeError, match=r"X: expected values .*, got BinnedColumns without values"):
         pb.cross_validate(STUMPS, pb.data.bin_columns(X), y)
 
 

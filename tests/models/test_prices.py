@@ -155,7 +155,7 @@ def test_what_cannot_be_paid_is_refused():
     model = pb.fit_adaboost(X, y, n_estimators=3)
     with pytest.raises(ValueError, match="feature_costs: expected feature costs"):
         pb.prediction_cost(model, X, unit="feature_cost")
-    with pytest.raises(ValueError, match="expected None unless .* got unit='nodes'"):
+    with pytest.raises(ValueError, match=r"expected None unless .* got unit='nodes'"):
         pb.prediction_cost(model, X, feature_costs=PRICES)
     with pytest.raises(ValueError, match="cost_groups: expected None without feature_costs"):
         pb.prediction_cost(model, X, unit="feature_cost", cost_groups=GROUPS)

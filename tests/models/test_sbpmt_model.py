@@ -266,7 +266,7 @@ def test_bad_data():
         pb.fit_sbpmt(X, np.ones(60), **FAST)
     with pytest.raises(ValueError, match="X: expected finite"):
         pb.fit_sbpmt(np.where(X > 2, np.inf, X), y, **FAST)
-    with pytest.raises(TypeError, match="X: expected values .*, got BinnedColumns without values"):
+    with pytest.raises(TypeError, match=r"X: expected values .*, got BinnedColumns without values"):
         pb.fit_sbpmt(pb.data.bin_columns(X), y, **FAST)
 
 

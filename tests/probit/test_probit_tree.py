@@ -296,7 +296,7 @@ def test_bad_arguments():
         pb.fit_probit_tree(X, np.zeros(60))
     with pytest.raises(ValueError, match="X: "):
         pb.fit_probit_tree(np.where(X > 1, np.inf, X), y)
-    with pytest.raises(TypeError, match="X: expected values .*, got BinnedColumns without values"):
+    with pytest.raises(TypeError, match=r"X: expected values .*, got BinnedColumns without values"):
         pb.fit_probit_tree(pb.data.bin_columns(X), y)
 
 
