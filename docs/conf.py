@@ -14,7 +14,7 @@ from sphinx_gallery.sorting import FunctionSortKey
 
 import pboost
 from pboost.models.base import Model, public_names
-from pboost.models.stored import Stored
+from pboost.models.schema import Stored
 
 sys.path.insert(0, str(Path(__file__).parent))
 

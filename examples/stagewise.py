@@ -18,7 +18,7 @@ from oblique_trees import read, table
 from table_command import arguments, publish
 
 import pboost as pb
-from pboost.data.splits import assign_folds
+from pboost.data.resampling import assign_folds
 
 SETS = ("pima", "spambase", "magic04")
 FOLDS, SEED = 5, 0

@@ -1,12 +1,12 @@
 """Acquisition of feature values, and of labels from annotators, at prediction time."""
 
-from pboost.budget.on_demand import (
+from pboost.budget.acquisition import (
     AcquisitionResult,
     AcquisitionSession,
     acquisition_session,
     predict_with_acquisition,
 )
-from pboost.budget.oracles import (
+from pboost.budget.annotators import (
     AnnotationResult,
     AnnotationSession,
     AnnotatorModel,
@@ -14,7 +14,7 @@ from pboost.budget.oracles import (
     fit_annotators,
     query_annotators,
 )
-from pboost.budget.questions import (
+from pboost.budget.sessions import (
     AcquiredValue,
     AcquisitionError,
     Query,

@@ -4,7 +4,7 @@ import numpy as np
 
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Table
-from pboost.data.training import Problem
+from pboost.data.training_data import Problem
 from pboost.threads import Workers
 from pboost.weak.base import Weights
 

@@ -14,7 +14,7 @@ import pytest
 from pboost.models import ModelFileError
 from pboost.models.files import digest, load
 from pboost.models.graph import COLUMNS, DecisionGraph
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX signals, links and permissions")
 

@@ -54,8 +54,8 @@ VALUED = tables(keep_values=True)
 
 def send_few_rows(monkeypatch, n_bytes=0):
     """Have nodes sent as rows only if these have at most so many bytes."""
-    monkeypatch.setattr("pboost.distributed.tree_shards.FEW_BYTES", n_bytes)
-    monkeypatch.setattr("pboost.distributed.tree_shards.FEW_SHARE", 0.0)
+    monkeypatch.setattr("pboost.distributed.tree_partitions.FEW_BYTES", n_bytes)
+    monkeypatch.setattr("pboost.distributed.tree_partitions.FEW_SHARE", 0.0)
 
 
 def divided(table, n_parts, seed=0):

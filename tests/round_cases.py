@@ -8,12 +8,12 @@ from special_problems import draw, problem, with_one_hot
 
 from pboost._core import boost
 from pboost.data.columns.prebuilt import LEVELS
-from pboost.data.prices import read_feature_costs
+from pboost.data.feature_costs import read_feature_costs
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
-from pboost.trees.restraints import Restraints, _groups
-from pboost.trees.rounds import Rounds
-from pboost.trees.targets import Steps, weights_of
+from pboost.trees.regularization import Restraints, _groups
+from pboost.trees.tree_rounds import Rounds
+from pboost.trees.gradients import Steps, weights_of
 
 NAMES = list(boost.LOSSES)
 OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]

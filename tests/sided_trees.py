@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pboost.models.forest import RandomForest, join_trees
-from pboost.models.trees import Tree
+from pboost.models.random_forest import RandomForest, join_trees
+from pboost.models.tree import Tree
 
 LEAF = -1
 

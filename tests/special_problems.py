@@ -5,10 +5,10 @@ from carts import targets
 from reference.problems import random_matrix, random_weight
 
 from pboost.data.columns.columns import BinnedColumns
-from pboost.data.columns.making import binned_features
+from pboost.data.columns.build import binned_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Table
-from pboost.data.training import Problem
+from pboost.data.training_data import Problem
 
 
 def draw(rng, n_classes, *, n=None, numbers=None, categories=None, share=None):

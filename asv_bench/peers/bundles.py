@@ -28,7 +28,7 @@ import pboost as pb
 from asv_bench.peers.__main__ import START
 from asv_bench.peers.report import Table, number
 from asv_bench.peers.tables import cpu
-from pboost.trees.rounds import lanes_of
+from pboost.trees.tree_rounds import lanes_of
 
 SETS = (
     "adult_census",

@@ -17,7 +17,7 @@ import numpy as np
 import pboost as pb
 from asv_bench.peers.report import Table, number
 from asv_bench.peers.tables import cpu
-from pboost.data.columns.exact_edges import EdgeSearch, count_cells, joined_cells, sorted_keys
+from pboost.data.columns.exact_bin_edges import EdgeSearch, count_cells, joined_cells, sorted_keys
 
 
 def columns(n, rng):

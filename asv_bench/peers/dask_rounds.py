@@ -114,7 +114,7 @@ def kept(client, n, n_parts):
 
 def watch_masses():
     """Measure the compute time of partitions; runs on the workers."""
-    from pboost.distributed.graph_shards import Shard
+    from pboost.distributed.graph_partitions import Shard
 
     if hasattr(Shard, "seconds"):
         return
@@ -131,7 +131,7 @@ def watch_masses():
 
 def taken_seconds():
     """Return and reset the measurements of this worker."""
-    from pboost.distributed.graph_shards import Shard
+    from pboost.distributed.graph_partitions import Shard
 
     result, Shard.seconds[:] = list(Shard.seconds), []
     return result

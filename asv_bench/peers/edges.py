@@ -22,7 +22,7 @@ import pboost as pb
 from asv_bench.benchmarks.common import additive
 from asv_bench.peers.report import Table, number
 from asv_bench.peers.tables import cpu
-from pboost.data.columns import sampled_edges
+from pboost.data.columns import sampled_bin_edges as sampled_edges
 
 SIZES = [(100_000, 20), (1_000_000, 20), (1_000_000, 100)]
 TRAIN_SHARE, SAMPLE_SHARE = 0.8, 0.2

@@ -23,10 +23,10 @@ import pboost as pb
 from asv_bench.peers.__main__ import as_rst, machine
 from asv_bench.peers.measure import run
 from asv_bench.peers.report import NOTHING, Table
-from pboost._core.labels import lanes_of
+from pboost._core.multiclass import lanes_of
 from pboost.threads import Workers
 from pboost.weak.base import Weights
-from pboost.weak.label_search import LabelSearch, SearchNode, aligned
+from pboost.weak.multiclass_search import LabelSearch, SearchNode, aligned
 from pboost.weak.stump_search import StumpSearch
 
 D, TEST_ROWS = 20, 20_000

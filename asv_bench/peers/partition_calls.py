@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import pboost as pb
-from pboost.distributed.engines import Serial
+from pboost.distributed.engine import Serial
 
 N_FEATURES = 20
 #: Fit functions with their options, and the number of trees or rounds.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pboost as pb
-from pboost.values.peers import PEERS
+from pboost.values.parameter_aliases import PEERS
 
 TABLE = Path(__file__).resolve().parents[1] / "parameters_table.rst"
 #: Arguments that are not options.

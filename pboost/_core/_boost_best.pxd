@@ -3,7 +3,7 @@
 # children are computed from their rows. With a cost tradeoff, nodes are compared by their net gain. If
 # comparisons are limited, nodes are compared by their gain per row compared, and a node is split only while
 # the mean number of comparisons over all rows stays within the limit.
-from pboost._core._boost_count cimport count_node, subtract_child
+from pboost._core._boost_histogram cimport count_node, subtract_child
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, note_leaf, other_child
 from pboost._core._boost_round cimport Node, Open, Round
 from pboost._core.types cimport int32_t, int64_t

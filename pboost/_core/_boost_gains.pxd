@@ -6,7 +6,7 @@
 from libc.math cimport NAN
 from libc.string cimport memset
 
-from pboost._core._boost_levels cimport Levels, kept_of, order_levels
+from pboost._core._boost_categories cimport Levels, kept_of, order_levels
 from pboost._core._boost_round cimport (
     LANES, Lane, Lanes, Masses, Node, Round, bundled_below, is_any, is_packed, kind_of, masses_of,
     n_groups, own_score, pool_gains, read_lane,

@@ -2,9 +2,9 @@
 from libc.string cimport memcpy, memmove, memset
 
 from pboost._core._boost_columns cimport take_for_node, take_for_tree
-from pboost._core._boost_count cimport count_node, spare_of, subtract_child
-from pboost._core._boost_levels cimport spread_of, squares_in
-from pboost._core._boost_prices cimport take_costs
+from pboost._core._boost_histogram cimport count_node, spare_of, subtract_child
+from pboost._core._boost_categories cimport spread_of, squares_in
+from pboost._core._boost_costs cimport take_costs
 from pboost._core._boost_round cimport (
     CELLS_PER_ROW, Cut, LANES, Masses, Node, Open, Round, SAME_MASS, Stack, State, WORDS, is_any, is_pure,
     kind_of, masses_of, n_groups, own_score, read_bin, step_within, sums_below,

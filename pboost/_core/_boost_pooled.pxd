@@ -6,7 +6,7 @@ from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_best cimport give_back, take_slot
-from pboost._core._boost_count cimport count_node, subtract_child
+from pboost._core._boost_histogram cimport count_node, subtract_child
 from pboost._core._boost_gains cimport (
     bundles_in, find_gains, gain_of, gain_of_bundled, gain_sets, gains_of, half_slot, has_holes, has_own,
     is_out, n_parts, order_sets, sets_of,
@@ -14,7 +14,7 @@ from pboost._core._boost_gains cimport (
 from pboost._core._boost_grow cimport (
     cut_node, is_smoothed, make_children, may_split, note_cut, other_child, part_node, take_place,
 )
-from pboost._core._boost_levels cimport Levels, note_set, spread_of, squares_in
+from pboost._core._boost_categories cimport Levels, note_set, spread_of, squares_in
 from pboost._core._boost_round cimport (
     Cut, LANES, Lane, Lanes, Masses, Node, Open, PooledCuts, Round, is_any, is_packed, is_pure, kind_of,
     masses_of, n_groups, own_score, read_bin, read_lane, sums_below,

@@ -1,4 +1,4 @@
-# Borrow the arrays of a boosting round for one call; see `Rounds` in trees/rounds.py.
+# Borrow the arrays of a boosting round for one call; see `Rounds` in trees/tree_rounds.py.
 from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_leaf cimport Rows
 from pboost._core._boost_round cimport Node, Open, Passes, Round, Stack, State

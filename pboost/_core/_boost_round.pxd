@@ -16,7 +16,7 @@ from pboost._core._side cimport in_set
 from pboost._core._team cimport Threads, close_post, load, lock, open_post, plus, unlock
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-cdef extern from "boost_masses.h" nogil:
+cdef extern from "boost_histogram.h" nogil:
     enum: LANES "PBOOST_LANES"
     enum: ROOM "PBOOST_ROOM"
     enum: AHEAD "PBOOST_AHEAD"

@@ -4,8 +4,8 @@
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
-from pboost._core._boost_levels cimport search_levels
-from pboost._core._boost_prices cimport cost_of, tradeoff_of, worth_of
+from pboost._core._boost_categories cimport search_levels
+from pboost._core._boost_costs cimport cost_of, tradeoff_of, worth_of
 from pboost._core._boost_round cimport (
     ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, bundled_below, is_any, is_packed,
     kind_of, masses_of, n_groups, own_score, read_bin, read_lane, take_better, try_sums,

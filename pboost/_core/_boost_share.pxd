@@ -4,7 +4,7 @@
 from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
 from pboost._core._boost_grow cimport side_of
 from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather, gather_two
-from pboost._core._boost_words cimport pack_wide, unfold
+from pboost._core._boost_packed cimport pack_wide, unfold
 from pboost._core._team cimport lock, run_ranges, unlock
 from pboost._core.types cimport int32_t, int64_t, uint64_t
 

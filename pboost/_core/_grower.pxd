@@ -84,7 +84,7 @@ cdef struct Tree:
     const int64_t* cells
     Py_ssize_t n_codes
     # If rows are on workers: the node of the lookahead tree for each node (-1 if its rows are here), and
-    # the lookahead tree, see `Ahead` in distributed/ahead.py. Otherwise NULL.
+    # the lookahead tree, see `Ahead` in distributed/lookahead.py. Otherwise NULL.
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass

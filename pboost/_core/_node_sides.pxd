@@ -1,7 +1,7 @@
 # Assignment of a node's rows to its children: by position, bin, missing value or set of categories.
 from pboost._core._grower cimport Node, Tree, cells_of, size_of, width
-from pboost._core._holes cimport count_known
-from pboost._core._node_levels cimport WORDS
+from pboost._core._missing cimport count_known
+from pboost._core._node_categories cimport WORDS
 from pboost._core._segment cimport partition_by_code, partition_segment
 from pboost._core._side cimport code_goes_right
 from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t

@@ -2,7 +2,7 @@
 # is faster than partitioning all sorted features at every split.
 from libc.string cimport memset
 
-from pboost._core._few cimport FEW, insertion_sort
+from pboost._core._insertion_sort cimport FEW, insertion_sort
 from pboost._core._grower cimport Tree, size_of
 from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, uint64_t
 

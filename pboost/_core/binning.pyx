@@ -2,7 +2,7 @@
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
-from pboost._core._few cimport FEW, insertion_sort
+from pboost._core._insertion_sort cimport FEW, insertion_sort
 from pboost._core._histogram cimport GROUP, load8
 from pboost._core._rng cimport GOLDEN, mix
 from pboost._core._rows cimport Rows, read, rows_of

@@ -1,6 +1,6 @@
 """Boosting rounds on binned features: gradients, tree growth, leaf values and decision values.
 
-The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call. A round calls `slopes` (or
+The caller's arrays (see `Rounds` in trees/tree_rounds.py) are borrowed for one call. A round calls `slopes` (or
 writes the gradients and Hessians itself), `begin`, `grow` until it returns True, `add_leaves` and, for rows
 that the tree was not grown on, `add_others`. Results do not depend on the order of rows.
 """
@@ -9,7 +9,7 @@ from libc.math cimport fabs, isfinite, rint
 from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_node
-from pboost._core._boost_count cimport (
+from pboost._core._boost_histogram cimport (
     Counted, count_node, pack_masses, spare_of, subtract_child, take_masses, unpack_masses,
 )
 from pboost._core._boost_gains cimport Sets, gains_of
@@ -22,7 +22,7 @@ from pboost._core._boost_leaf cimport (
     begin_step, bound_step, bounded, loss_name, no_far, pboost_bounds, pboost_choose_loss_passes,
     power_below, scale_of, step_of_rows, sums_part, take_look,
 )
-from pboost._core._boost_levels cimport spread_of, squares_in
+from pboost._core._boost_categories cimport spread_of, squares_in
 from pboost._core._boost_pooled cimport Level, begin_levels, find_pooled, find_shared, split_level
 from pboost._core._boost_read cimport read_loss, read_round, read_rows, residual_of
 from pboost._core._boost_round cimport (
@@ -33,7 +33,7 @@ from pboost._core._boost_share cimport (
     Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_all,
     slopes_part,
 )
-from pboost._core._boost_words cimport copies_in
+from pboost._core._boost_packed cimport copies_in
 from pboost._core._team cimport (
     Threads, close_post, help, load, open_post, plus, run_ranges, team_at,
 )
@@ -546,7 +546,7 @@ def scaled_sum(const double[::1] values, double scale, copies=None):
 # ---------------------------------------------------------------------------------------------
 # Rounds on partitioned rows: the sums of one partition, and the steps computed from the sums of all.
 #
-# A partition has the arrays of a round (see `Rounds` in trees/rounds.py), but not its nodes: a node is a
+# A partition has the arrays of a round (see `Rounds` in trees/tree_rounds.py), but not its nodes: a node is a
 # range of rows, `start` to `stop`. Sums are integers that float64 holds exactly, so the sums of partitions
 # are added without errors, however the rows are divided.
 

@@ -6,7 +6,7 @@
  */
 #ifndef PBOOST_BOOST_LOSS_H
 #define PBOOST_BOOST_LOSS_H
-#include "boost_words.h"
+#include "boost_packed.h"
 
 /* The losses from HINGE on have no useful Hessian. SQUARED and the losses from ABSOLUTE on are functions
    of the residual f - y. SHARES is the log loss of rows whose f is its gradient: the probability, minus

@@ -1,7 +1,7 @@
 /* The best splits of a boosted tree's node, from its histogram; see boost_simd.h. */
 #ifndef PBOOST_BOOST_SCAN_H
 #define PBOOST_BOOST_SCAN_H
-#include "boost_masses.h"
+#include "boost_histogram.h"
 #include <string.h>
 
 /* Add the next bin of a lane to its left sums, which may be packed. */

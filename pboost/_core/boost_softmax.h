@@ -7,7 +7,7 @@
  */
 #ifndef PBOOST_BOOST_SOFTMAX_H
 #define PBOOST_BOOST_SOFTMAX_H
-#include "boost_words.h"
+#include "boost_packed.h"
 
 #define PBOOST_SHARES_ARGS                                                                         \
     const double *scores, const double *label, const double *weight, int are_copies,               \

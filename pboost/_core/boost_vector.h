@@ -6,7 +6,7 @@
  */
 #ifndef PBOOST_BOOST_VECTOR_H
 #define PBOOST_BOOST_VECTOR_H
-#include "boost_words.h"
+#include "boost_packed.h"
 
 #define PBOOST_TOGETHER 4 /* classes whose left sums are computed together */
 

@@ -21,7 +21,7 @@ from libc.math cimport INFINITY, exp, rint
 from libc.string cimport memset
 
 from pboost._core._address cimport to_read, to_write
-from pboost._core._draw cimport draw_columns
+from pboost._core._feature_sampling cimport draw_columns
 from pboost._core._grower cimport (
     ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, DEPTH_FIRST, DONE, KNOWN, LARGEST_BOUND,
     LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, NO_SPLIT, OPEN, PAUSED, PICK, SEARCH,
@@ -31,8 +31,8 @@ from pboost._core._grower cimport (
     width,
 )
 from pboost._core._heap cimport Heap, pop, push, rounded
-from pboost._core._node_cut cimport choose, cut_of, search_columns
-from pboost._core._node_levels cimport WORDS
+from pboost._core._node_split cimport choose, cut_of, search_columns
+from pboost._core._node_categories cimport WORDS
 from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_cells, part_special
 from pboost._core._node_squares cimport (
     FINER, Sums, begin_squares, end_squares, first_mean, measure_squares,

@@ -7,17 +7,17 @@ from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_leaf cimport OF_CURVATURE, OF_GRADIENT, WordsPass, power_below
 from pboost._core._boost_round cimport AHEAD, BLOCK, Passes, add_to
 from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
-from pboost._core._boost_words cimport bend_of, wide_word
+from pboost._core._boost_packed cimport bend_of, wide_word
 from pboost._core._rng cimport draw_from, stream
 from pboost._core._team cimport Threads, Work, close_post, load, open_post, plus, team_at
-from pboost._core._vector_levels cimport LevelSums, add_level, order_levels, score_levels
+from pboost._core._vector_categories cimport LevelSums, add_level, order_levels, score_levels
 from pboost._core.boost cimport choose_passes, choose_words_pass
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint64_t, uint8_t
 
 # ---------------------------------------------------------------------------------------------
 # Residuals of all classes, and the histograms of the roots of their trees.
 
-cdef extern from "boost_masses.h" nogil:
+cdef extern from "boost_histogram.h" nogil:
     enum: ROWS_OF_BLOCK "PBOOST_BLOCK"
 
 cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
@@ -205,7 +205,7 @@ cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
 # that counts rows if children need several. Words are stored in blocks of eight columns, the last of 2, 4
 # or 8: (n, width), block after block. The histogram of a node has its features one after another, each
 # (S, 2, stride), where S is J, plus 1 for a row count. The arrays of a fit (see `VectorRounds` in
-# trees/vector_rounds.py) are borrowed for one call. Sums are integers, so they do not depend on the order
+# trees/multi_output_rounds.py) are borrowed for one call. Sums are integers, so they do not depend on the order
 # of rows or on threads.
 
 cdef extern from "boost_vector.h" nogil:

@@ -24,7 +24,7 @@ from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, read_limits
 from pboost._core._histogram cimport GROUP, class_histograms
-from pboost._core._levels cimport LevelCut, Levels, scan_levels
+from pboost._core._categories cimport LevelCut, Levels, scan_levels
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._team cimport lock, run_ranges, team_at, unlock
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t

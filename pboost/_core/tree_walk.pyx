@@ -13,13 +13,13 @@ second copy of the feature, see walk_simd.h. These steps are made only when a mi
 (k,). If nodes test whether categories are in sets, `sets` are as in `as_tree_ensemble`.
 
 A graph without joins has the same layout as a tree. Shallow trees are evaluated for many rows on ranks
-instead of values, see rank_simd.h and `pboost.models.forest`. The sums are bit-identical.
+instead of values, see rank_simd.h and `pboost.models.random_forest`. The sums are bit-identical.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
 from libc.string cimport memset
 
-from pboost._core._lanes cimport (
+from pboost._core._active_rows cimport (
     Exits, Lanes, all_enter, exits_of, is_settled, leads_of, least_lead, mark_leaving, move_up,
     stay,
 )

@@ -23,7 +23,7 @@ from libc.string cimport memcpy
 from pboost._core._graph cimport (
     Graph, Lent, Sides, add_votes, has_infinity, is_bad, read_graph, taken_by, takes_missing,
 )
-from pboost._core._lanes cimport Exits, exits_of, is_settled
+from pboost._core._active_rows cimport Exits, exits_of, is_settled
 from pboost._core._project cimport project_block
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core._side cimport goes_right

@@ -6,9 +6,9 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from pboost.boosting.fit import GraphFit, GraphOptions, Learning
-from pboost.data.training import reads_columns
-from pboost.growth.step import GROWTHS, Chain, TreeLimits
+from pboost.boosting.graph_fit import GraphFit, GraphOptions, Learning
+from pboost.data.training_data import reads_columns
+from pboost.growth.graph_growth import GROWTHS, Chain, TreeLimits
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver, StopwatchObserver
@@ -69,7 +69,7 @@ def fit_adaboost(
         With `validation`: stop after this number of rounds without improvement. Default: 50.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far and a
-        `pboost.growth.step.StepRecord`. Return True to stop.
+        `pboost.growth.graph_growth.StepRecord`. Return True to stop.
     **options
         See `GraphOptions`.
 

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.fit import GraphFit, GraphOptions, Learning
-from pboost.data.training import reads_columns
+from pboost.boosting.graph_fit import GraphFit, GraphOptions, Learning
+from pboost.data.training_data import reads_columns
 from pboost.growth.matryoshki import COLLECTS, JOINS, Collect, GreedyGrowth, Join, NestedGrowth
-from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
-from pboost.growth.step import TreeLimits
+from pboost.growth.graph_growth import GROWTHS as GROWTHS_OF_TREES
+from pboost.growth.graph_growth import TreeLimits
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import INT32_MAX, check_choice, check_integer, shown, vote_rule
@@ -103,7 +103,7 @@ def fit_matryoshka(
         ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with their number so far and
-        a `pboost.growth.step.StepRecord`. Return True to stop. The record has the votes and the
+        a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The record has the votes and the
         certificate before nested trees are merged, but after a greedy merge.
     **options
         See `GraphOptions`.

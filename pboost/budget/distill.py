@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.read.check_xy import TASKS, as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
-from pboost.data.row_digest import digest_of_rows, merged
+from pboost.data.row_fingerprint import digest_of_rows, merged
 from pboost.models.base import Model, predict, predict_proba, prediction_cost
-from pboost.models.tree_sum import GradientBoostingModel
-from pboost.trees.stagewise import fit_gradient_boosting
+from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.trees.gradient_boosting import fit_gradient_boosting
 from pboost.values import (
     Array,
     FloatArray,

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 
 import pboost as pb
 from pboost.cli.streams import UsageError
-from pboost.data.read.levels import NAMED
+from pboost.data.read.categories import NAMED
 from pboost.data.read.numbers import NAME_OR_ENCODE
 from pboost.values import check_integer
 from pboost.values.options import parameters_in

@@ -28,7 +28,7 @@ from pboost.cli.options import (
     separator,
 )
 from pboost.cli.streams import STREAM, UsageError
-from pboost.values.peers import ELSEWHERE, alias_hint
+from pboost.values.parameter_aliases import ELSEWHERE, alias_hint
 
 FROM_STDIN = "-: from standard input"
 #: Default seed. It is fixed, so that commands are reproducible.

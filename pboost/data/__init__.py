@@ -8,23 +8,23 @@ if TYPE_CHECKING:
     from pboost.data.columns.columns import BinnedColumns as BinnedColumns
     from pboost.data.columns.columns import BinnedValues as BinnedValues
     from pboost.data.columns.columns import SortedColumns as SortedColumns
-    from pboost.data.columns.making import bin_columns as bin_columns
-    from pboost.data.columns.making import sort_columns as sort_columns
+    from pboost.data.columns.build import bin_columns as bin_columns
+    from pboost.data.columns.build import sort_columns as sort_columns
     from pboost.data.on_disk.bin_files import bin_files as bin_files
     from pboost.data.on_disk.column_folder import FolderError as FolderError
     from pboost.data.on_disk.column_folder import StoredColumns as StoredColumns
     from pboost.data.on_disk.column_folder import open_columns as open_columns
-    from pboost.data.read.encoding import OneHot as OneHot
-    from pboost.data.read.encoding import fit_one_hot as fit_one_hot
-    from pboost.data.read.encoding import one_hot as one_hot
+    from pboost.data.read.one_hot_columns import OneHot as OneHot
+    from pboost.data.read.one_hot_columns import fit_one_hot as fit_one_hot
+    from pboost.data.read.one_hot_columns import one_hot as one_hot
     from pboost.data.targets import balanced_weights as balanced_weights
 
 _NAMES = {
     "pboost.data.columns.columns": "BinnedColumns BinnedValues SortedColumns",
-    "pboost.data.columns.making": "bin_columns sort_columns",
+    "pboost.data.columns.build": "bin_columns sort_columns",
     "pboost.data.on_disk.bin_files": "bin_files",
     "pboost.data.on_disk.column_folder": "FolderError StoredColumns open_columns",
-    "pboost.data.read.encoding": "OneHot fit_one_hot one_hot",
+    "pboost.data.read.one_hot_columns": "OneHot fit_one_hot one_hot",
     "pboost.data.targets": "balanced_weights",
 }
 

@@ -14,7 +14,7 @@ from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
 from pboost.data.targets import labels_of_rows
-from pboost.data.training import Problem
+from pboost.data.training_data import Problem
 from pboost.values import Array, FloatArray, TableLike, Task, shown
 from pboost.values.options import Option
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pboost.data.columns.columns import MAX_BINS
-from pboost.data.columns.making import BinEdges
+from pboost.data.columns.build import BinEdges
 from pboost.data.row_source import RELEASE
 from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered
-from pboost.distributed.engines import Engine
+from pboost.distributed.engine import Engine
 from pboost.distributed.partitions import PartitionBinning, PartitionedRows, read_rows
 from pboost.models.base import Model
 from pboost.models.base import decision_function as decisions_of_rows

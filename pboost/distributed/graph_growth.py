@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from pboost._core import voting
 from pboost._core.voting import VoteRule
-from pboost.data.training import TrainingData
-from pboost.distributed.engines import Engine, exact_sum, merge, sum_of_weights
-from pboost.distributed.graph_shards import (
+from pboost.data.training_data import TrainingData
+from pboost.distributed.engine import Engine, exact_sum, merge, sum_of_weights
+from pboost.distributed.graph_partitions import (
     PathSearch,
     PathWeights,
     Shard,
@@ -27,7 +27,7 @@ from pboost.distributed.graph_shards import (
 )
 from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth, rest_of, share_of
 from pboost.growth.soft_tree import Port, PortSplit, SoftExit, SoftTree
-from pboost.growth.step import TreeLimits, fixed_scale
+from pboost.growth.graph_growth import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Weights

@@ -16,10 +16,10 @@ from pboost.data.columns.columns import (
     made,
     values_in_bins,
 )
-from pboost.data.splits import HoldOut
-from pboost.data.training import Problem, TrainingData
-from pboost.distributed.boosted_shards import Root, ShardedBoosted, begin_boosted
-from pboost.distributed.engines import Engine, LogShard, PartialSums, sum_of_parts, sum_parts
+from pboost.data.resampling import HoldOut
+from pboost.data.training_data import Problem, TrainingData
+from pboost.distributed.boosted_partitions import Root, ShardedBoosted, begin_boosted
+from pboost.distributed.engine import Engine, LogShard, PartialSums, sum_of_parts, sum_parts
 from pboost.distributed.graph_growth import (
     PortShard,
     PortStump,
@@ -27,18 +27,18 @@ from pboost.distributed.graph_growth import (
     ShardedNested,
     ShardedSoft,
 )
-from pboost.distributed.graph_shards import PathStump, Shard, ShardedStump, begin
-from pboost.distributed.label_shards import (
+from pboost.distributed.graph_partitions import PathStump, Shard, ShardedStump, begin
+from pboost.distributed.multiclass_partitions import (
     LabelShard,
     ShardedLabelTrees,
     ShardedSoftLabels,
     SoftLabelShard,
 )
-from pboost.distributed.tree_shards import TreeShard
-from pboost.growth.label_trees import LabelTrees, SoftLabelTrees
+from pboost.distributed.tree_partitions import TreeShard
+from pboost.growth.multiclass_graph import LabelTrees, SoftLabelTrees
 from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.step import Chain, StepRecord
+from pboost.growth.graph_growth import Chain, StepRecord
 from pboost.growth.tree import BoostedArrays
 from pboost.growth.validation import WatchedRows
 from pboost.models.graph import DecisionGraph

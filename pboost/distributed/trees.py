@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import times_power
-from pboost.data.splits import size_of_bag, times_drawn
-from pboost.data.training import Problem, TrainingData
-from pboost.distributed import tasks
-from pboost.distributed.engines import (
+from pboost.data.resampling import size_of_bag, times_drawn
+from pboost.data.training_data import Problem, TrainingData
+from pboost.distributed import partition_tasks as tasks
+from pboost.distributed.engine import (
     Engine,
     PartialSums,
     check_size,
@@ -26,7 +26,7 @@ from pboost.distributed.engines import (
     sum_of_parts,
     sum_parts,
 )
-from pboost.distributed.tree_shards import (
+from pboost.distributed.tree_partitions import (
     Calls,
     RowsAtNodes,
     ShardArrays,
@@ -36,18 +36,18 @@ from pboost.distributed.tree_shards import (
     grow_together,
     problem_of_rows,
 )
-from pboost.growth.step import Callback, MemberStep
+from pboost.growth.graph_growth import Callback, MemberStep
 from pboost.growth.tree import CartLimits, grow_tree
-from pboost.models.stored import OutOfBag
-from pboost.models.trees import Tree
+from pboost.models.schema import OutOfBag
+from pboost.models.tree import Tree
 from pboost.threads import Workers
-from pboost.trees.forest import ForestFit, check_seen, nodes_of_rows
-from pboost.trees.members import Tally
+from pboost.trees.random_forest import ForestFit, check_seen, nodes_of_rows
+from pboost.trees.parallel_members import Tally
 from pboost.values import Array, FloatArray, IntArray, child, draw_seed
 
 
 class Bag(NamedTuple):
-    """Bootstrap sample or subsample of `n` rows with positive weight, see `pboost.data.splits`."""
+    """Bootstrap sample or subsample of `n` rows with positive weight, see `pboost.data.resampling`."""
 
     seed: tuple[int, ...]
     member: int

@@ -13,7 +13,7 @@ from pboost.data.read.check_xy import AbsentClassError, as_features
 from pboost.data.read.convert import RowTable
 from pboost.data.targets import Classes, SoftLabels, fitted
 from pboost.models.graph import DecisionGraph
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 from pboost.values import (
     Array,
     FloatArray,

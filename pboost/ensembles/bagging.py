@@ -13,15 +13,15 @@ from pboost.data.read.check_xy import (
     as_weights,
 )
 from pboost.data.row_source import rows_here
-from pboost.data.splits import Bags, check_bag, make_bags
+from pboost.data.resampling import Bags, check_bag, make_bags
 from pboost.data.targets import REGRESSION, Classes, needs_of, task_of_fit, truth_of_rows
-from pboost.data.training import column_search, rows_to_predict
+from pboost.data.training_data import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
-from pboost.growth.step import Callback
+from pboost.growth.graph_growth import Callback
 from pboost.models.ensembles import Bagging, said_by
-from pboost.models.stored import VOTES, Voting
-from pboost.trees.members import Tally, tallied_members
+from pboost.models.schema import VOTES, Voting
+from pboost.trees.parallel_members import Tally, tallied_members
 from pboost.values import (
     FloatArray,
     Progress,
@@ -109,7 +109,7 @@ def fit_bagging(
         the number depends on the amount of work. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each base learner, in order, with the number of
-        base learners so far and a `pboost.growth.step.MemberStep`. If it returns True, fitting
+        base learners so far and a `pboost.growth.graph_growth.MemberStep`. If it returns True, fitting
         stops and the model contains the base learners so far.
     progress : bool or callable
         If True, show a tqdm progress bar (extra ``progress``) on standard error. A callable is

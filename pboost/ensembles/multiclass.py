@@ -30,10 +30,10 @@ from pboost.data.targets import (
     soft_validation,
     with_task,
 )
-from pboost.data.training import column_search, rows_to_predict
+from pboost.data.training_data import column_search, rows_to_predict
 from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
-from pboost.models.tree_sum import GradientBoostingModel
+from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (
     NO_VOTE,

@@ -8,12 +8,12 @@ from typing import Unpack
 from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
-from pboost.boosting.fit import GrowthOptions
+from pboost.boosting.graph_fit import GrowthOptions
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.row_source import RowOptions
 from pboost.data.targets import CRITERIA, ClassCriterion
 from pboost.growth.impurity_search import Impurity, by_impurity
-from pboost.growth.step import GrowthOrder
+from pboost.growth.graph_growth import GrowthOrder
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
@@ -192,7 +192,7 @@ def fit_topdown_tree(
         Weights >= 0 of the rows; a row of weight k counts as k copies of the row.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split, with the number of splits so far and
-        a `pboost.growth.step.StepRecord`. If it returns True, fitting stops.
+        a `pboost.growth.graph_growth.StepRecord`. If it returns True, fitting stops.
     **options
         Options of `TopdownOptions`.
 

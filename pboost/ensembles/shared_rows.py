@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data.columns.build import bin_columns, sort_columns
 from pboost.data.read.check_xy import as_features, is_clean
-from pboost.data.training import Search
-from pboost.models.evaluate.new_rows import match_names
+from pboost.data.training_data import Search
+from pboost.models.evaluate.match_input import match_names
 from pboost.values import FloatArray
 from pboost.values.options import options_within
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from pboost.export.c_file import to_c as to_c
     from pboost.export.json_text import from_json as from_json
     from pboost.export.json_text import to_json as to_json
-    from pboost.export.runtimes import to_onnx as to_onnx
-    from pboost.export.runtimes import to_treelite as to_treelite
+    from pboost.export.onnx_treelite import to_onnx as to_onnx
+    from pboost.export.onnx_treelite import to_treelite as to_treelite
     from pboost.export.shap_trees import to_shap as to_shap
     from pboost.export.shap_trees import to_shapiq as to_shapiq
     from pboost.export.sql import to_sql as to_sql
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "pboost.export.c_file": "CFile to_c",
     "pboost.export.json_text": "from_json to_json",
-    "pboost.export.runtimes": "to_onnx to_treelite",
+    "pboost.export.onnx_treelite": "to_onnx to_treelite",
     "pboost.export.shap_trees": "to_shap to_shapiq",
     "pboost.export.sql": "to_sql",
 }

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._version import __version__
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.convert import Features
-from pboost.export.c_form import Part, Walk, is_exact, part_of, walks
-from pboost.export.c_numbers import (
+from pboost.export.c_intermediate import Part, Walk, is_exact, part_of, walks
+from pboost.export.c_types import (
     Fixed,
     Grid,
     compared,
@@ -42,11 +42,11 @@ from pboost.export.c_print import (
 from pboost.models.base import Averaged, Model, TwoClassModel, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.evaluate.exits import sizes
-from pboost.models.evaluate.new_rows import finite_columns
+from pboost.models.evaluate.match_input import finite_columns
 from pboost.models.files import check_path, replace_file
 from pboost.models.text import counted
-from pboost.models.tree_sum import GradientBoostingModel
-from pboost.models.trees_of import link_of
+from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.as_trees import link_of
 from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
 #: Maximum number of features listed in the header comment.

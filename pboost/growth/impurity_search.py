@@ -19,8 +19,8 @@ from pboost._core import grow
 from pboost._core.voting import TIE, VoteRule, half_log_odds
 from pboost.data.columns.prebuilt import LEVELS, ROW_MASK
 from pboost.data.node_inputs.inputs import WORDS
-from pboost.data.training import TrainingData
-from pboost.growth.step import (
+from pboost.data.training_data import TrainingData
+from pboost.growth.graph_growth import (
     ALL_OPENED,
     NO_EXIT,
     BestFirst,
@@ -31,7 +31,7 @@ from pboost.growth.step import (
 )
 from pboost.growth.tree import BoostedArrays
 from pboost.models.graph import DecisionGraph
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 from pboost.values import Array, FloatArray, first_false
 from pboost.weak.stump_search import Stump
 
@@ -429,7 +429,7 @@ def pull_of(
     totals: tuple[float, float],
     n_rows: int,
 ) -> float:
-    """Return the weight of the node's share that smooths each category, see `_core/_levels.pxd`.
+    """Return the weight of the node's share that smooths each category, see `_core/_categories.pxd`.
 
     `negative` and `positive` are the class weights of the categories that have any, and `totals`
     the class weights of the node.

@@ -22,9 +22,9 @@ import numpy as np
 from pboost._core.voting import NO_VOTE, VoteRule, rounded_key
 from pboost.bounds import rate_matryoshka
 from pboost.data.columns.prebuilt import is_heavier
-from pboost.data.training import TrainingData
+from pboost.data.training_data import TrainingData
 from pboost.growth.soft_tree import Port, PortGrowth, PortSplit, joined
-from pboost.growth.step import (
+from pboost.growth.graph_growth import (
     ALL_OPENED,
     FIXED_BITS,
     NO_EXIT,
@@ -36,7 +36,7 @@ from pboost.growth.step import (
     fixed_scale,
 )
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import ABOVE, BELOW
+from pboost.models.graph_arrays import ABOVE, BELOW
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import INT32_MAX, FloatArray
 from pboost.weak.base import Cut, Weights

@@ -8,17 +8,17 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pboost._core.voting import NO_VOTE, TIE, VoteRule, half_log_odds
-from pboost.data.node_inputs.fill import column_ends, column_moments
+from pboost.data.node_inputs.imputation import column_ends, column_moments
 from pboost.data.node_inputs.inputs import in_sums, names_in_sums
 from pboost.data.read.check_xy import check_answers
 from pboost.data.read.codes import copied
 from pboost.data.read.convert import Features
-from pboost.data.training import Problem, TrainingData
+from pboost.data.training_data import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
-from pboost.growth.step import PERFECT, STOPPED, Callback, Growth
+from pboost.growth.graph_growth import PERFECT, STOPPED, Callback, Growth
 from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel
-from pboost.models.nodes import ABOVE, BELOW, CERTAIN
-from pboost.models.stored import TrainingRecord
+from pboost.models.graph_arrays import ABOVE, BELOW, CERTAIN
+from pboost.models.schema import TrainingRecord
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
 from pboost.values import FloatArray, Floats

@@ -22,8 +22,8 @@ import numpy as np
 
 from pboost._core.voting import SplitStep, VoteRule, step_of
 from pboost.data.columns.prebuilt import is_heavier
-from pboost.data.training import TrainingData
-from pboost.growth.step import (
+from pboost.data.training_data import TrainingData
+from pboost.growth.graph_growth import (
     SURE,
     BestFirst,
     Edges,
@@ -34,7 +34,7 @@ from pboost.growth.step import (
     sure,
 )
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import OUT
+from pboost.models.graph_arrays import OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights

@@ -16,10 +16,10 @@ from pboost._core.voting import VoteRule, scale_weights
 from pboost.data.columns.columns import MOST_FLOAT, SortedColumns, midpoint
 from pboost.data.columns.prebuilt import LEVELS, ROW_MASK, has, is_heavier
 from pboost.data.node_inputs.inputs import HALF, WORDS, Subsets
-from pboost.data.prices import FeatureCosts
+from pboost.data.feature_costs import FeatureCosts
 from pboost.data.targets import CODES, IMPURITIES
-from pboost.data.training import Problem, TrainingData
-from pboost.growth.step import (
+from pboost.data.training_data import Problem, TrainingData
+from pboost.growth.graph_growth import (
     STOPPED,
     SURE,
     CartStep,
@@ -30,10 +30,10 @@ from pboost.growth.step import (
     sure,
 )
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import OUT
-from pboost.models.stored import TrainingRecord
-from pboost.models.tree_record import LEAF
-from pboost.models.trees import Tree, heavier_child, own_sets
+from pboost.models.graph_arrays import OUT
+from pboost.models.schema import TrainingRecord
+from pboost.models.tree_ensemble import LEAF
+from pboost.models.tree import Tree, heavier_child, own_sets
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 

@@ -20,17 +20,17 @@ from pboost.data.read.check_xy import (
     class_codes,
 )
 from pboost.data.read.convert import Features, RowTable
-from pboost.data.row_digest import digest_of_rows, merged
+from pboost.data.row_fingerprint import digest_of_rows, merged
 from pboost.data.row_source import RowSource
-from pboost.data.splits import HoldOut, Validation
+from pboost.data.resampling import HoldOut, Validation
 from pboost.data.targets import soft_validation
-from pboost.data.training import Problem, TrainingData, check_values
-from pboost.growth.step import StepRecord
+from pboost.data.training_data import Problem, TrainingData, check_values
+from pboost.growth.graph_growth import StepRecord
 from pboost.models.base import staged_decision_function
 from pboost.models.evaluate.graph_walk import goes_right
-from pboost.models.evaluate.new_rows import is_second, match_names
+from pboost.models.evaluate.match_input import is_second, match_names
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import ABOVE, BELOW
+from pboost.models.graph_arrays import ABOVE, BELOW
 from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, check_number, shown
 from pboost.values.options import Option
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from pboost.inspection.explanation import Explanation as Explanation
     from pboost.inspection.explanation import apply as apply
     from pboost.inspection.explanation import decision_path as decision_path
-    from pboost.inspection.guarantees import ErrorBound as ErrorBound
-    from pboost.inspection.guarantees import PredictionSets as PredictionSets
-    from pboost.inspection.guarantees import RiskThreshold as RiskThreshold
+    from pboost.inspection.error_bounds import ErrorBound as ErrorBound
+    from pboost.inspection.error_bounds import PredictionSets as PredictionSets
+    from pboost.inspection.error_bounds import RiskThreshold as RiskThreshold
     from pboost.inspection.importance import permutation_importance as permutation_importance
     from pboost.inspection.linear_coefficients import Coefficients as Coefficients
     from pboost.inspection.linear_coefficients import coefficients as coefficients
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "pboost.inspection.cross_validation": "CrossValidation",
     "pboost.inspection.explanation": "Explanation apply decision_path",
-    "pboost.inspection.guarantees": "ErrorBound PredictionSets RiskThreshold",
+    "pboost.inspection.error_bounds": "ErrorBound PredictionSets RiskThreshold",
     "pboost.inspection.importance": "permutation_importance",
     "pboost.inspection.linear_coefficients": "Coefficients coefficients",
     "pboost.inspection.margin_distribution": (

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import as_classes, as_weights, check_has_rows
-from pboost.data.row_digest import digest
+from pboost.data.row_fingerprint import digest
 from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_task
-from pboost.data.training import rows_to_predict
+from pboost.data.training_data import rows_to_predict
 from pboost.inspection.cross_validation import deal_rows, fold_fits
-from pboost.inspection.guarantees import calibration_rows
+from pboost.inspection.error_bounds import calibration_rows
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
-from pboost.models.evaluate.new_rows import table_for
+from pboost.models.evaluate.match_input import table_for
 from pboost.models.shares import two_probabilities
 from pboost.values import (
     Array,

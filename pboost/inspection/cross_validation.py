@@ -22,7 +22,7 @@ from pboost.data.read.check_xy import (
 )
 from pboost.data.read.convert import RowTable
 from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
-from pboost.data.splits import any_folds, assign_folds
+from pboost.data.resampling import any_folds, assign_folds
 from pboost.data.targets import (
     REGRESSION,
     SoftLabels,
@@ -31,7 +31,7 @@ from pboost.data.targets import (
     task_of_fit,
     with_task,
 )
-from pboost.data.training import check_values, rows_to_predict
+from pboost.data.training_data import check_values, rows_to_predict
 from pboost.models.base import (
     Model,
     TwoClassModel,
@@ -43,8 +43,8 @@ from pboost.models.base import (
     prediction_cost,
 )
 from pboost.models.early_exit_model import EarlyExitModel
-from pboost.models.evaluate.new_rows import read_rows
-from pboost.models.stored import Stored, column
+from pboost.models.evaluate.match_input import read_rows
+from pboost.models.schema import Stored, column
 from pboost.values import (
     Array,
     FloatArray,

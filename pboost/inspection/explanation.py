@@ -17,22 +17,22 @@ from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.graph_walk import asks_functions, functions_of
-from pboost.models.evaluate.new_rows import (
+from pboost.models.evaluate.match_input import (
     input_values,
     match_columns,
     match_rows,
     reads_columns,
     table_for,
 )
-from pboost.models.forest import RandomForest
+from pboost.models.random_forest import RandomForest
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import BELOW
+from pboost.models.graph_arrays import BELOW
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
-from pboost.models.tree_record import LEAF
-from pboost.models.tree_sum import GradientBoostingModel
-from pboost.models.trees import Tree, tree_only
+from pboost.models.tree_ensemble import LEAF
+from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.tree import Tree, tree_only
 from pboost.values import FloatArray, IntArray, TableLike, freeze
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pboost.inspection.plots import axes_or_new
-from pboost.models.nodes import OUT
+from pboost.models.graph_arrays import OUT
 from pboost.values import FloatArray, IntArray, check_integer
 
 if TYPE_CHECKING:

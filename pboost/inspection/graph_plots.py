@@ -14,11 +14,11 @@ from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
 from pboost.models.base import Model, check_model
 from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
-from pboost.models.evaluate.new_rows import as_graph, count_rows, match_columns
+from pboost.models.evaluate.match_input import as_graph, count_rows, match_columns
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import OUT, Graph
+from pboost.models.graph_arrays import OUT, Graph
 from pboost.models.probit_trees import ProbitTree, slope_order
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.text import (
     MOST,
@@ -29,8 +29,8 @@ from pboost.models.text import (
     question,
     signed,
 )
-from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
-from pboost.models.trees_of import as_tree_ensemble
+from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
+from pboost.models.as_trees import as_tree_ensemble
 from pboost.values import FloatArray, TableLike, check_integer
 
 if TYPE_CHECKING:

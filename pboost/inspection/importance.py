@@ -20,9 +20,9 @@ from pboost.data.read.convert import with_shuffled
 from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Ensemble, is_foreign
-from pboost.models.evaluate.new_rows import finite_columns, match_rows, reads_columns
-from pboost.models.forest import RandomForest
-from pboost.models.trees import Tree
+from pboost.models.evaluate.match_input import finite_columns, match_rows, reads_columns
+from pboost.models.random_forest import RandomForest
+from pboost.models.tree import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
 #: Kinds of importance beside the default of each model.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pboost.data.node_inputs.fill import column_spread
+from pboost.data.node_inputs.imputation import column_spread
 from pboost.data.node_inputs.inputs import in_sums, names_in_sums
 from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import HasEquations, Model, check_model
-from pboost.models.evaluate.new_rows import finite_columns
+from pboost.models.evaluate.match_input import finite_columns
 from pboost.values import FloatArray, IntArray, TableLike, check_integer
 
 if TYPE_CHECKING:

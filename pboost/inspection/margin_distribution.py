@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike
 
 from pboost.data.read.check_xy import as_labels, as_numbers, as_weights, check_has_rows
 from pboost.data.targets import CLASSIFICATION, SoftLabels, labels_of_rows, with_task
-from pboost.data.training import rows_to_predict
+from pboost.data.training_data import rows_to_predict
 from pboost.inspection.cross_validation import deal_rows, fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
 from pboost.models.evaluate.certificates import certificate, truth_for
-from pboost.models.evaluate.new_rows import as_two_class, classes_of_labels, leads_of
+from pboost.models.evaluate.match_input import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import FunctionEnsemble, LinearModel
-from pboost.models.nodes import largest_score
+from pboost.models.graph_arrays import largest_score
 from pboost.values import (
     FloatArray,
     Seed,

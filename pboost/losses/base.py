@@ -11,7 +11,7 @@ import numpy as np
 
 from pboost._core.boost import exact_sum
 from pboost._core.voting import half_log_odds
-from pboost.losses.search import GroupCounts, line_search, newton_steps
+from pboost.losses.line_search import GroupCounts, line_search, newton_steps
 from pboost.values import Array, FloatArray
 
 

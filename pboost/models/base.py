@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import Inputs, indicators_of
-from pboost.data.prices import (
+from pboost.data.feature_costs import (
     COST_OPTIONS,
     CostGroupOption,
     FeatureCostOption,
@@ -28,8 +28,8 @@ from pboost.data.prices import (
     read_feature_costs,
 )
 from pboost.data.read.table import Table
-from pboost.data.row_digest import Digest
-from pboost.models import stored
+from pboost.data.row_fingerprint import Digest
+from pboost.models import schema as stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, joints_left
 from pboost.models.shares import (
     at_ends,
@@ -40,7 +40,7 @@ from pboost.models.shares import (
     shares_of_leads,
     two_probabilities,
 )
-from pboost.models.stored import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
+from pboost.models.schema import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
 from pboost.values import (
     Array,
     FloatArray,

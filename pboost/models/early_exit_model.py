@@ -9,16 +9,16 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import FeatureCosts, items_of
+from pboost.data.feature_costs import FeatureCosts, items_of
 from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, column_label
-from pboost.data.row_digest import Digest
-from pboost.models import stored
+from pboost.data.row_fingerprint import Digest
+from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
-from pboost.models.evaluate.known_values import LeavingEvaluator
-from pboost.models.evaluate.new_rows import match_columns, read_rows, reads_columns, table_for
-from pboost.models.stored import Arrays, Header, ModelFileError, Models, Settings
+from pboost.models.evaluate.partial_evaluation import LeavingEvaluator
+from pboost.models.evaluate.match_input import match_columns, read_rows, reads_columns, table_for
+from pboost.models.schema import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike
 

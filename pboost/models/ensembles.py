@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pboost.data.read.check_xy import plain_values
 from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, united
-from pboost.data.row_digest import Digest, merged
-from pboost.models import stored
+from pboost.data.row_fingerprint import Digest, merged
+from pboost.models import schema as stored
 from pboost.models.base import (
     Averaged,
     CostUnit,
@@ -31,14 +31,14 @@ from pboost.models.base import (
     staged_decision_function,
 )
 from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
-from pboost.models.evaluate.known_values import (
+from pboost.models.evaluate.partial_evaluation import (
     MemberEvaluator,
     PartialEvaluator,
     RestEvaluator,
     mean_of,
     sum_of_votes,
 )
-from pboost.models.evaluate.new_rows import MemberRows, table_for
+from pboost.models.evaluate.match_input import MemberRows, table_for
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import (
@@ -49,7 +49,7 @@ from pboost.models.shares import (
     means_by_then,
     shared_out,
 )
-from pboost.models.stored import (
+from pboost.models.schema import (
     VOTES,
     HeaderAndArrays,
     Models,

@@ -26,7 +26,7 @@ from pboost._version import __version__
 from pboost.data.on_disk import array_files
 from pboost.data.on_disk.column_folder import flush_folder
 from pboost.models.base import KINDS, Model, check_model
-from pboost.models.stored import TEXT, ModelFileError, layout_of
+from pboost.models.schema import TEXT, ModelFileError, layout_of
 from pboost.values import Array, shown
 from pboost.values.json_texts import MAX_NESTING, TIMES, parse
 

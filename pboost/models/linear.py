@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from pboost._core import derived
 from pboost._core import probit as kernel
-from pboost.data.node_inputs.fill import filled
+from pboost.data.node_inputs.imputation import filled
 from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
 from pboost.data.read.check_xy import check_answers
 from pboost.data.read.table import Table
-from pboost.models import stored
+from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model, Route, TwoClassModel
-from pboost.models.evaluate.known_values import SumInquiry
-from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
+from pboost.models.evaluate.partial_evaluation import SumInquiry
+from pboost.models.evaluate.match_input import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
-from pboost.models.stored import (
+from pboost.models.schema import (
     MOST_SUM,
     HeaderAndArrays,
     NestedRecord,

@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.tree_walk import walk_values
-from pboost.data.node_inputs.fill import filled
+from pboost.data.node_inputs.imputation import filled
 from pboost.data.node_inputs.inputs import in_sums, indicators_of, names_in_sums
 from pboost.data.read.table import Table
-from pboost.models import stored
+from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model
 from pboost.models.evaluate.kernel_walk import Holes, over_tiles, past_missing
-from pboost.models.evaluate.known_values import SumInquiry, trees_inquiry
-from pboost.models.evaluate.new_rows import match_columns, spread_of
+from pboost.models.evaluate.partial_evaluation import SumInquiry, trees_inquiry
+from pboost.models.evaluate.match_input import match_columns, spread_of
 from pboost.models.linear import columns_of, probabilities
 from pboost.models.shares import as_shares, portions, times_spread
-from pboost.models.stored import Settings
+from pboost.models.schema import Settings
 from pboost.models.text import counted, equation, headline
-from pboost.models.tree_record import LEAF
-from pboost.models.trees import SIDES, Tree, Trees
+from pboost.models.tree_ensemble import LEAF
+from pboost.models.tree import SIDES, Tree, Trees
 from pboost.threads import check_stop
 from pboost.values import Array, FloatArray, IntArray, TableLike
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import in_sums
 from pboost.data.read.table import Table
-from pboost.models import stored
+from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.evaluate.exits import Exits, voting_exits
-from pboost.models.evaluate.known_values import MemberEvaluator, mean_of
-from pboost.models.evaluate.new_rows import match_columns
-from pboost.models.forest import RandomForest
+from pboost.models.evaluate.partial_evaluation import MemberEvaluator, mean_of
+from pboost.models.evaluate.match_input import match_columns
+from pboost.models.random_forest import RandomForest
 from pboost.models.linear import chosen, probabilities
 from pboost.models.probit_trees import (
     LEAST,
@@ -42,7 +42,7 @@ from pboost.models.shares import (
     shared_out,
     shares_of_leads,
 )
-from pboost.models.stored import (
+from pboost.models.schema import (
     Arrays,
     Dtypes,
     Header,
@@ -57,8 +57,8 @@ from pboost.models.stored import (
     check_vote,
 )
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.tree_record import LEAF
-from pboost.models.trees import SIDES, TREE_COLUMNS, ranges
+from pboost.models.tree_ensemble import LEAF
+from pboost.models.tree import SIDES, TREE_COLUMNS, ranges
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
 #: Reasons why boosting of a member stopped.

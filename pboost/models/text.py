@@ -10,8 +10,8 @@ import numpy as np
 from pboost.data.node_inputs.inputs import ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.data.read.table import listed
 from pboost.models.base import Model, TwoClassModel
-from pboost.models.nodes import Graph
-from pboost.models.stored import OutOfBag
+from pboost.models.graph_arrays import Graph
+from pboost.models.schema import OutOfBag
 from pboost.values import Array, FloatArray
 
 #: Formats splits of plain features.

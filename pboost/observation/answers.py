@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import voting
-from pboost.data.training import TrainingData
-from pboost.models.nodes import CERTAIN
+from pboost.data.training_data import TrainingData
+from pboost.models.graph_arrays import CERTAIN
 from pboost.threads import Workers
 from pboost.values import Choice, FloatArray, check_instance, check_number
 from pboost.values.options import Kinds

@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import split, uncertain
 from pboost.data.columns.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.columns.prebuilt import HOLES, LEVELS, has, is_heavier, levels_among
-from pboost.data.node_inputs.fill import as_sigma, check_sigma_shape, known_sigma
+from pboost.data.node_inputs.imputation import as_sigma, check_sigma_shape, known_sigma
 from pboost.data.node_inputs.inputs import indicators_of
 from pboost.data.node_inputs.sums import Projections
-from pboost.data.training import TrainingData
+from pboost.data.training_data import TrainingData
 from pboost.observation.answers import (
     Observation,
     Observer,

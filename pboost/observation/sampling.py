@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pboost._core import uncertain
 from pboost._core.voting import VoteRule
-from pboost.data.training import TrainingData
+from pboost.data.training_data import TrainingData
 from pboost.observation.answers import (
     Observation,
     Observer,

@@ -12,7 +12,7 @@ from pboost.data.columns.columns import values_of
 from pboost.data.node_inputs.inputs import in_sums
 from pboost.data.read.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.read.table import Takes
-from pboost.data.row_digest import digest_of
+from pboost.data.row_fingerprint import digest_of
 from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.targets import classes_of_rows
 from pboost.models.linear import ProbitModel

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit as kernel
 from pboost._core.voting import NO_VOTE, half_log_odds
-from pboost.data.node_inputs.fill import column_spread
+from pboost.data.node_inputs.imputation import column_spread
 from pboost.data.row_source import RowOptions, rows_here
-from pboost.data.splits import Bags, check_bag, make_bags, rows_of_bag
-from pboost.data.training import Problem
-from pboost.growth.step import Callback
+from pboost.data.resampling import Bags, check_bag, make_bags, rows_of_bag
+from pboost.data.training_data import Problem
+from pboost.growth.graph_growth import Callback
 from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
-from pboost.models.forest import RandomForest
+from pboost.models.random_forest import RandomForest
 from pboost.models.probit_trees import LEAST
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.probit.tree import (
@@ -32,7 +32,7 @@ from pboost.probit.tree import (
 )
 from pboost.threads import Workers, check_stop
 from pboost.trees.cart import FitData
-from pboost.trees.members import Tally, train_members
+from pboost.trees.parallel_members import Tally, train_members
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -304,7 +304,7 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
         as the work justifies. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each base learner, with the number of base
-        learners so far and a `pboost.growth.step.MemberStep`. Returning True stops the fit, and the
+        learners so far and a `pboost.growth.graph_growth.MemberStep`. Returning True stops the fit, and the
         model has the base learners so far.
     """
 

@@ -15,16 +15,16 @@ from pboost._core import probit as kernel
 from pboost._core import tree_walk
 from pboost._core.probit import boost_leaves, losses, margins, mean_losses
 from pboost.data.columns.columns import SortedColumns, listed_values, values_of
-from pboost.data.columns.making import read_once
-from pboost.data.node_inputs.fill import column_means, column_spread
+from pboost.data.columns.build import read_once
+from pboost.data.node_inputs.imputation import column_means, column_spread
 from pboost.data.node_inputs.inputs import in_sums
 from pboost.data.read.table import Takes
 from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.targets import ClassCriterion
-from pboost.data.training import Problem, check_values
+from pboost.data.training_data import Problem, check_values
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.trees import Tree
+from pboost.models.tree import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import FitData, SearchOptions, fit_cart_problem
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, check_number

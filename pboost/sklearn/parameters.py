@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 import pboost as pb
 from pboost.values import shown
 from pboost.values.options import option_names, parameters_in, refuse_unknown
-from pboost.values.peers import alias_hint
+from pboost.values.parameter_aliases import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Arguments of builders that are not parameters: data, or arguments that the estimator sets.

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.columns.making import column_ranks
+from pboost.data.columns.build import column_ranks
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING, MAX_BINS
-from pboost.data.prices import CostOptions, read_feature_costs
+from pboost.data.feature_costs import CostOptions, read_feature_costs
 from pboost.data.read.check_xy import TASKS, check_taken
 from pboost.data.read.table import EVERYTHING, Takes
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
-from pboost.data.splits import HoldOut
+from pboost.data.resampling import HoldOut
 from pboost.data.targets import (
     OF_TWO,
     ClassCriterion,
@@ -27,10 +27,10 @@ from pboost.data.targets import (
     task_of,
     task_of_options,
 )
-from pboost.data.training import Binning, Problem, reads_columns, search_option, tree_problem
-from pboost.growth.step import Callback
+from pboost.data.training_data import Binning, Problem, reads_columns, search_option, tree_problem
+from pboost.growth.graph_growth import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
-from pboost.models.trees import Tree
+from pboost.models.tree import Tree
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
@@ -177,7 +177,7 @@ class CartOptions(TreeOptions, RowOptions, FitOptions, total=False):
         Seed for `max_features`.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with the number of splits so far and a
-        `pboost.growth.step.CartStep`. Return True to stop.
+        `pboost.growth.graph_growth.CartStep`. Return True to stop.
     """
 
 

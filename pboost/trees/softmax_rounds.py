@@ -17,11 +17,11 @@ from pboost._core import boost, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.growth.tree import Grown
 from pboost.losses import LOSSES, Loss
-from pboost.models.forest import RandomForest
-from pboost.models.trees import Tree
-from pboost.trees import rounds
-from pboost.trees.rounds import SLOT_BYTES, Rounds
-from pboost.trees.targets import RoundWeights, Steps
+from pboost.models.random_forest import RandomForest
+from pboost.models.tree import Tree
+from pboost.trees import tree_rounds as rounds
+from pboost.trees.tree_rounds import SLOT_BYTES, Rounds
+from pboost.trees.gradients import RoundWeights, Steps
 from pboost.values import FloatArray, IntArray
 
 #: Numbers of classes whose roots are counted together; the sums of a bin are contiguous.

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from pboost._core.voting import NO_VOTE as NO_VOTE
 from pboost._core.voting import VoteRule as VoteRule
 from pboost._core.voting import half_log_odds as half_log_odds
-from pboost.values.peers import value_here
+from pboost.values.parameter_aliases import value_here
 
 C = TypeVar("C", bound="Choice")
 Text = TypeVar("Text", bound=str)

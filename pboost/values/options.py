@@ -33,7 +33,7 @@ from typing import (
 )
 
 from pboost.values import Progress, Seed, check_callback, check_choice, check_progress, shown
-from pboost.values.peers import alias_hint
+from pboost.values.parameter_aliases import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Parameters of functions that take a fit function or a model, and do not report MulticlassError.

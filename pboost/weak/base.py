@@ -21,8 +21,8 @@ from pboost.data.columns.columns import values_of
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.node_inputs.inputs import GrownInputs
 from pboost.data.read.table import NUMBERS, Takes
-from pboost.data.splits import HoldOut
-from pboost.data.training import Problem, TrainingData, boosted_problem
+from pboost.data.resampling import HoldOut
+from pboost.data.training_data import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import Choice, FloatArray
 from pboost.values.options import Kinds

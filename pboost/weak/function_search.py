@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.functions import Oracles, ask, probability
 from pboost.data.read.convert import Features, RowTable
-from pboost.data.splits import HoldOut
-from pboost.data.training import Problem, TrainingData, boosted_problem
+from pboost.data.resampling import HoldOut
+from pboost.data.training_data import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, draw_key, hint_missing_call, shown
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker

@@ -11,13 +11,13 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.making import sorted_columns
-from pboost.data.node_inputs.fill import column_means, filled
+from pboost.data.columns.build import sorted_columns
+from pboost.data.node_inputs.imputation import column_means, filled
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Takes
 from pboost.data.targets import ClassCriterion
-from pboost.data.training import Problem, TrainingData
+from pboost.data.training_data import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
 from pboost.weak import directions

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import lacks_values
 from pboost.data.read.table import Takes
-from pboost.data.splits import HoldOut
-from pboost.data.training import Problem
+from pboost.data.resampling import HoldOut
+from pboost.data.training_data import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker
 

@@ -13,7 +13,7 @@ from pboost.data.columns.columns import SearchKind, SortedColumns
 from pboost.data.node_inputs.sums import Separators
 from pboost.data.read.table import Takes
 from pboost.data.targets import ClassCriterion
-from pboost.data.training import Problem, TrainingData
+from pboost.data.training_data import Problem, TrainingData
 from pboost.values import FloatArray, VoteKind, check_integer, vote_rule
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns

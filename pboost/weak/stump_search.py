@@ -28,10 +28,10 @@ from pboost.data.node_inputs.sums import (
     random_directions,
     standard_deviations,
 )
-from pboost.data.prices import FeatureCosts, read_feature_costs
+from pboost.data.feature_costs import FeatureCosts, read_feature_costs
 from pboost.data.read.table import Takes
 from pboost.data.targets import CODES, CRITERIA, IMPURITIES, ClassCriterion
-from pboost.data.training import Problem, Search, TrainingData, is_binned
+from pboost.data.training_data import Problem, Search, TrainingData, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import Array, FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker

@@ -49,7 +49,7 @@ def pages():
 
 
 @pytest.mark.full_for(
-    "pboost.budget.within",
+    "pboost.budget.select_model",
     "pboost.inspection.plots",
     "pboost.sklearn.costs",
 )

@@ -17,11 +17,11 @@ def test_imports_are_read():
     assert {"pboost", "pboost.models.graph", "pboost.cli.table", "pboost._core"} <= set(
         lint.MODULES
     )
-    assert "pboost.models.stored" in lint.own_imports(lint.MODULES["pboost.growth.step"])
+    assert "pboost.models.schema" in lint.own_imports(lint.MODULES["pboost.growth.graph_growth"])
 
 
 def test_imports_that_may_not_be_are_found(tmp_path):
-    path, other = tmp_path / "labels.py", tmp_path / "columns.py"
+    path, other = tmp_path / "multiclass.py", tmp_path / "columns.py"
     path.write_text("import pboost.data.columns.columns\nfrom . import more\n")
     other.write_text("from pboost.values import labels\n")
     modules = {"pboost.values.labels": path, "pboost.data.columns.columns": other}

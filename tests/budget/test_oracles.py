@@ -10,7 +10,7 @@ import pytest
 from reference import oracles as twin
 
 import pboost as pb
-from pboost.budget.oracles import OracleCase, OracleInquiry, OracleOptions
+from pboost.budget.annotators import OracleCase, OracleInquiry, OracleOptions
 
 #: What was counted: of each label the answers.
 NURSE = {"ill": {"ill": 6, "well": 3}, "well": {"ill": 2, "well": 7}}

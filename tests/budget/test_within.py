@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pboost as pb
-from pboost.budget.calibrate_exit import calibrated
+from pboost.budget.exit_thresholds import calibrated
 from pboost.budget.candidates import (
     FAMILIES,
     MANY_ROWS,
@@ -19,11 +19,11 @@ from pboost.budget.candidates import (
     path_of,
     with_forest,
 )
-from pboost.budget.choice import AS_GOOD, ModelChoice, best
+from pboost.budget.model_choice import AS_GOOD, ModelChoice, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
 from pboost.models.early_exit_model import trajectory
-from pboost.models.tree_record import LEAF
+from pboost.models.tree_ensemble import LEAF
 
 
 def rows(n=900, d=4, seed=0):

@@ -5,8 +5,8 @@ import pytest
 
 import pboost as pb
 from pboost.budget.candidates import FAMILIES, Fits
-from pboost.budget.choice import by_weight, read_data
-from pboost.data.prices import CostOptions, read_feature_costs
+from pboost.budget.model_choice import by_weight, read_data
+from pboost.data.feature_costs import CostOptions, read_feature_costs
 from pboost.data.read.check_xy import as_features
 from pboost.models.early_exit_model import EarlyExitModel
 from pboost.values.options import checked

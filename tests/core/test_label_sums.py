@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pboost._core import labels as kernels
+from pboost._core import multiclass as kernels
 
 LEAST = 1e-290
 

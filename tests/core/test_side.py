@@ -9,7 +9,7 @@ import pytest
 import pboost as pb
 from pboost._core import uncertain, voting, walk
 from pboost.models.evaluate.graph_walk import goes_right
-from pboost.models.nodes import CERTAIN
+from pboost.models.graph_arrays import CERTAIN
 
 TINY, MAX = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 FINITE = np.array(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.columns import exact_edges
+from pboost.data.columns import exact_bin_edges as exact_edges
 from pboost.data.on_disk import bin_files
 
 FIELDS = ("n_bins", "lower", "upper", "special")

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from pboost.data.node_inputs import fill
+from pboost.data.node_inputs import imputation as fill
 
 
 def test_the_spread_is_that_of_known_values_in_any_layout():
@@ -30,7 +30,7 @@ def test_the_spread_is_that_of_known_values_in_any_layout():
 @pytest.mark.full
 def test_the_spread_does_not_depend_on_threads_of_blas():
     code = (
-        "import numpy as np; from pboost.data.node_inputs.fill import column_spread; "
+        "import numpy as np; from pboost.data.node_inputs.imputation import column_spread; "
         "r = np.random.default_rng(0); "
         "print(column_spread(r.normal(size=(30_000, 3)), r.random(30_000)).tobytes().hex())"
     )

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from pboost.data.prices import plain_cost_groups, plain_feature_costs, read_feature_costs
+from pboost.data.feature_costs import plain_cost_groups, plain_feature_costs, read_feature_costs
 
 NAMES = ("age", "iron", "sugar", "mri")
 

@@ -5,10 +5,10 @@ import pytest
 from reference import row_digest as twin
 
 from pboost.bounds._binomial import hypergeometric_tail
-from pboost.data import row_digest as module
-from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data import row_fingerprint as module
+from pboost.data.columns.build import bin_columns, sort_columns
 from pboost.data.read.convert import Features
-from pboost.data.row_digest import digest_of, digest_of_rows, hashes, merged, seen_among
+from pboost.data.row_fingerprint import digest_of, digest_of_rows, hashes, merged, seen_among
 
 RNG = np.random.default_rng(0)
 HOLES = np.where(RNG.random((300, 3)) < 0.3, np.nan, RNG.normal(size=(300, 3)))

@@ -7,7 +7,7 @@ from reference.sampled_bins import rows_of_edges, sampled_bins
 
 import pboost as pb
 from pboost._core import binning
-from pboost.data.columns import sampled_edges as module
+from pboost.data.columns import sampled_bin_edges as module
 
 
 def lower_limit(monkeypatch, rows):

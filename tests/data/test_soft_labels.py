@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.splits import HoldOut
+from pboost.data.resampling import HoldOut
 from pboost.data.targets import labels_of_rows
-from pboost.data.training import boosted_problem
+from pboost.data.training_data import boosted_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import digests

@@ -10,7 +10,7 @@ import pytest
 import pboost as pb
 from pboost.data.read.check_xy import as_features, find_holes, training_features
 from pboost.data.read.table import MOST_LEVELS, Table, Takes
-from pboost.models.evaluate.new_rows import match_columns, match_names
+from pboost.models.evaluate.match_input import match_columns, match_names
 
 pd = pytest.importorskip("pandas")
 

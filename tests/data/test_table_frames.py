@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import pboost as pb
 from pboost.data.read.check_xy import as_features
-from pboost.models.evaluate.new_rows import match_names
+from pboost.models.evaluate.match_input import match_names
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -8,7 +8,7 @@ from partitioned import PARTS, TABLES, contents, divided, fit_parted, send_few_r
 from reference import shards as twin
 
 import pboost as pb
-from pboost.distributed.tree_shards import Queries, Query, ShardArrays, Splits, TreeShard, begin
+from pboost.distributed.tree_partitions import Queries, Query, ShardArrays, Splits, TreeShard, begin
 from pboost.growth.tree import grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import TreeOptions, cart_limits
@@ -85,7 +85,7 @@ def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
     actual = {"depth_first": set(), "best_first": set()}
     send_few_rows(monkeypatch)
     for k, n_threads, limit in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
-        monkeypatch.setattr("pboost.distributed.tree_shards.MOST_KEPT", limit)
+        monkeypatch.setattr("pboost.distributed.tree_partitions.MOST_KEPT", limit)
         for growth in actual:
             tree = fit_parted(
                 "fit_cart",

@@ -9,8 +9,8 @@ from reference import shards as twin
 
 import pboost as pb
 from pboost.data.columns.columns import to_fixed_point
-from pboost.distributed.engines import Serial, merge
-from pboost.distributed.graph_shards import SentCut, Shard, begin
+from pboost.distributed.engine import Serial, merge
+from pboost.distributed.graph_partitions import SentCut, Shard, begin
 from pboost.threads import Workers
 
 OBSERVATIONS = {

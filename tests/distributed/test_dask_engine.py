@@ -17,7 +17,7 @@ import pboost as pb
 import pboost.dask
 from pboost.distributed import dask_engine
 from pboost.distributed.dask_engine import DaskEngine, Shards
-from pboost.distributed.graph_shards import Shard
+from pboost.distributed.graph_partitions import Shard
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

@@ -9,7 +9,7 @@ from partitioned import TABLES, bin_parts, contents, continue_parted, fit_parted
 
 import pboost as pb
 from pboost.distributed.trees import BagShard
-from pboost.trees.members import Tally
+from pboost.trees.parallel_members import Tally
 
 OPTIONS = {
     "subsamples": {"bootstrap": False, "max_samples": 0.4},

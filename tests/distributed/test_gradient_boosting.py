@@ -8,8 +8,8 @@ import pytest
 from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.data.training import Problem
-from pboost.distributed import partitions, round_shards
+from pboost.data.training_data import Problem
+from pboost.distributed import partitions, round_partitions as round_shards
 
 OPTIONS = {
     "independent": {"growth": "independent", "max_depth": 5},
@@ -304,7 +304,7 @@ def test_what_is_refused(options, error, message):
 
 
 def test_more_rows_than_are_counted_are_refused(monkeypatch):
-    monkeypatch.setattr("pboost.distributed.engines.MOST_ROWS", 299)
+    monkeypatch.setattr("pboost.distributed.engine.MOST_ROWS", 299)
     X, labels, _ = divided(TABLES["numbers"], 2)
     with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
         fit_parted("fit_gradient_boosting", X, labels)

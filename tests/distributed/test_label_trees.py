@@ -5,7 +5,7 @@ import pytest
 from partitioned import TABLES, VALUED, contents, continue_parted, divided, fit_parted
 
 import pboost as pb
-from pboost.distributed.engines import Serial
+from pboost.distributed.engine import Serial
 
 ADATREE2, FLIP = pb.observation.adatree2(), pb.observation.flip(0.1)
 FITS = {

@@ -5,8 +5,8 @@ import pytest
 from partitioned import TABLES, bin_parts, contents, divided, fit_parted, send_few_rows
 
 import pboost as pb
-from pboost.distributed.engines import Serial
-from pboost.distributed.tree_shards import Queries
+from pboost.distributed.engine import Serial
+from pboost.distributed.tree_partitions import Queries
 
 PARTS = (1, 2, 3, 5, 16)
 

@@ -5,7 +5,7 @@ import pytest
 from partitioned import TABLES, bin_parts, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.distributed import engines, round_shards
+from pboost.distributed import engine as engines, round_partitions as round_shards
 
 PARTS = (1, 2, 3, 5, 16)
 
@@ -82,7 +82,7 @@ def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
 
 @pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 50}, {"max_depth": 9}], ids=str)
 def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeypatch):
-    monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 1 << 17)
+    monkeypatch.setattr("pboost.trees.tree_rounds.SLOT_BYTES", 1 << 17)
     X, y = normal_rows()
     options = {
         "n_estimators": 2,

@@ -7,8 +7,8 @@ import pytest
 from partitioned import bin_parts, fit_parted
 
 import pboost as pb
-from pboost.data.columns import sampled_edges
-from pboost.distributed import partitions, tasks
+from pboost.data.columns import sampled_bin_edges as sampled_edges
+from pboost.distributed import partitions, partition_tasks as tasks
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 

@@ -8,7 +8,7 @@ import pytest
 from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.distributed.engines import exact_parts, exact_sum
+from pboost.distributed.engine import exact_parts, exact_sum
 
 ANSWERS = {
     "flip": pb.observation.flip(0.1),

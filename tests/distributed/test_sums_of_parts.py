@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pboost.distributed.engines import sum_of_parts, sum_parts
+from pboost.distributed.engine import sum_of_parts, sum_parts
 
 
 @given(st.integers(0, 5000), st.lists(st.integers(0, 5000), max_size=6), st.integers(0, 9))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.splits import make_bags
+from pboost.data.resampling import make_bags
 from pboost.values import as_generator
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.growth.step import Chain
-from pboost.trees.sum_growth import SumFit
+from pboost.growth.graph_growth import Chain
+from pboost.trees.boosting_loop import SumFit
 
 
 def problem(seed=0, n=240, d=4):

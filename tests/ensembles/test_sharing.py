@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.training import column_search, reads_columns
+from pboost.data.training_data import column_search, reads_columns
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = X[:, 0] + X[:, 1] > 0

@@ -9,7 +9,7 @@ import pytest
 from example_modules import EXAMPLES
 
 import pboost as pb
-from pboost.values.peers import PEERS
+from pboost.values.parameter_aliases import PEERS
 
 pytestmark = pytest.mark.full
 

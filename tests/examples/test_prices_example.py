@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from example_modules import imported
 
-from pboost.data.prices import read_feature_costs
+from pboost.data.feature_costs import read_feature_costs
 
 pytestmark = pytest.mark.full
 

@@ -11,7 +11,7 @@ import pytest
 from example_modules import imported
 
 import pboost as pb
-from pboost.data.splits import assign_folds
+from pboost.data.resampling import assign_folds
 
 pytestmark = pytest.mark.full
 

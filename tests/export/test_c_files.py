@@ -24,8 +24,8 @@ import pboost as pb
 from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.read.convert import Features
 from pboost.export.c_file import to_c
-from pboost.export.c_form import is_exact, part_of
-from pboost.export.c_numbers import Grid, fixed_part, leave_walk, single_part, sums_of
+from pboost.export.c_intermediate import is_exact, part_of
+from pboost.export.c_types import Grid, fixed_part, leave_walk, single_part, sums_of
 
 #: Where rows leave does not matter here, only that the file says so.
 pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")

@@ -15,8 +15,8 @@ from reference import c_numbers as twin
 
 import pboost as pb
 from pboost.data.read.convert import Features
-from pboost.export.c_form import part_of
-from pboost.export.c_numbers import (
+from pboost.export.c_intermediate import part_of
+from pboost.export.c_types import (
     Grid,
     fixed_part,
     folded,

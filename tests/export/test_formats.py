@@ -17,9 +17,9 @@ from reference import tree_sum as twin
 from sided_trees import random_forest, random_rows
 
 import pboost as pb
-from pboost.export.runtimes import _columns as onnx_columns
+from pboost.export.onnx_treelite import _columns as onnx_columns
 from pboost.export.shap_trees import by_thresholds
-from pboost.models.trees_of import trees_of_sums
+from pboost.models.as_trees import trees_of_sums
 
 TREELITE_KINDS = [
     "chain",
@@ -577,7 +577,7 @@ def test_json_is_text():
 def test_skops_trusts_two_types():
     skops = pytest.importorskip("skops.io", reason="skops is not installed")
     model = pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=5)
-    types = ["pboost.models.graph.DecisionGraph", "pboost.models.stored.TrainingRecord"]
+    types = ["pboost.models.graph.DecisionGraph", "pboost.models.schema.TrainingRecord"]
     text = skops.dumps(model)
     assert skops.get_untrusted_types(data=text) == types
     again = skops.loads(text, trusted=types)

@@ -11,11 +11,11 @@ import numpy as np
 
 import pboost as pb
 from pboost import threads, values
-from pboost.data import training as data
+from pboost.data import training_data as data
 from pboost.data.columns import columns
 from pboost.ensembles import bagging
-from pboost.models import base, graph, nodes
-from pboost.models.trees import Tree
+from pboost.models import base, graph, graph_arrays as nodes
+from pboost.models.tree import Tree
 
 #: What is replaced, under which name, and what makes the other from it.
 Patch = tuple[Any, str, Callable[[Any], Any]]

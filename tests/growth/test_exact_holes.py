@@ -10,7 +10,7 @@ import pboost as pb
 from pboost._core.voting import VoteRule
 from pboost.data.node_inputs.inputs import Subsets
 from pboost.growth.impurity_search import ImpurityTree, by_impurity
-from pboost.growth.step import TreeLimits
+from pboost.growth.graph_growth import TreeLimits
 from pboost.growth.tree import BoostedArrays, CartLimits, grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree

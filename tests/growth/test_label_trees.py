@@ -12,8 +12,8 @@ from reference import labels as reference
 
 import pboost as pb
 from pboost.data.node_inputs.inputs import Subsets
-from pboost.growth import label_trees
-from pboost.weak import label_search
+from pboost.growth import multiclass_graph as label_trees
+from pboost.weak import multiclass_search as label_search
 
 MOST = np.finfo(float).max
 

@@ -99,7 +99,7 @@ def test_weights_beyond_memory(fit, monkeypatch):
     def none_left(shape, dtype=float):
         raise MemoryError
 
-    monkeypatch.setattr("pboost.growth.label_trees.aligned", none_left)
+    monkeypatch.setattr("pboost.growth.multiclass_graph.aligned", none_left)
     with pytest.raises(MemoryError, match=r"120 rows for 4 classes need \d+ bytes.*one_vs_rest"):
         fit(X, Y)
 

@@ -13,7 +13,7 @@ import pytest
 from reference import calibration as reference
 
 import pboost as pb
-from pboost.data.splits import assign_folds
+from pboost.data.resampling import assign_folds
 from pboost.inspection.calibration import isotonic, platt
 
 RNG = np.random.default_rng(11)

@@ -11,7 +11,7 @@ from inspected import COLLECTED, GRAPHS, SCORE, TWO, WORDS, X, made
 
 import pboost as pb
 from pboost.inspection.graph_drawing import crossings_of, depths_of, lay_out
-from pboost.models.nodes import OUT
+from pboost.models.graph_arrays import OUT
 
 rc_context = pytest.importorskip("matplotlib").rc_context
 ALL_GRAPHS = {**GRAPHS, **COLLECTED}

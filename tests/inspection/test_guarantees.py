@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import pboost as pb
-from pboost.inspection.guarantees import PredictionSets
+from pboost.inspection.error_bounds import PredictionSets
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(1600, 4))

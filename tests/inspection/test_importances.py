@@ -12,7 +12,7 @@ from oracle_learners import StumpEstimator, train_stump
 from reference.importance import importances
 
 import pboost as pb
-from pboost.models.forest import join_trees
+from pboost.models.random_forest import join_trees
 
 SPREAD = X.std(axis=0)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.row_digest import digest_of_rows
+from pboost.data.row_fingerprint import digest_of_rows
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(900, 4))

@@ -12,7 +12,7 @@ from reference import losses as reference
 
 import pboost as pb
 from pboost.losses import LOSSES, Loss, check_loss
-from pboost.losses.search import kink_search
+from pboost.losses.line_search import kink_search
 
 NAMES = ["exponential", "log_loss", "squared_error", "hinge", "probit"]
 MARGINS = np.concatenate(

@@ -9,7 +9,7 @@ import pytest
 
 import pboost as pb
 from pboost.losses import LOSSES, Absolute, Huber, Loss, Poisson, Quantile, check_loss
-from pboost.losses.search import quantiles
+from pboost.losses.line_search import quantiles
 
 OBJECTS = [Absolute(), Huber(), Huber(0.3), Quantile(), Quantile(0.9), Poisson()]
 

@@ -6,7 +6,7 @@ import pytest
 import pboost as pb
 from pboost.models.evaluate.graph_walk import hard_exits, passages
 from pboost.models.evaluate.kernel_walk import walk_rows
-from pboost.models.evaluate.new_rows import input_values
+from pboost.models.evaluate.match_input import input_values
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 4)).round(1)

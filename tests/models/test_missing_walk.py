@@ -12,7 +12,7 @@ import pboost as pb
 from pboost._core import walk
 from pboost.data.node_inputs.inputs import Subsets
 from pboost.models.evaluate import kernel_walk
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 
 D = 4  # columns 2 and 3 are categories where there are sets
 SIZES = (0, 1, 5, 8, 9, 63, 64, 65, 200)

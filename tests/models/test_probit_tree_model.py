@@ -10,7 +10,7 @@ import pytest
 from probit_problems import problem
 
 import pboost as pb
-from pboost.models.forest import join_trees
+from pboost.models.random_forest import join_trees
 from pboost.models.linear import log_probability, probabilities
 from pboost.models.probit_trees import Equations, values_of
 

@@ -12,8 +12,8 @@ from oracle_learners import train_stump
 import pboost as pb
 from pboost.models.early_exit_model import trajectory
 from pboost.models.evaluate.exits import joints_left, proven_exits, rest_of
-from pboost.models.nodes import OUT, rest_of_nodes
-from pboost.models.stored import TrainingRecord
+from pboost.models.graph_arrays import OUT, rest_of_nodes
+from pboost.models.schema import TrainingRecord
 
 RNG = np.random.default_rng(21)
 X = RNG.normal(size=(400, 4)).round(1)

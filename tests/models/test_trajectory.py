@@ -10,7 +10,7 @@ import pytest
 
 import pboost as pb
 from pboost.models.early_exit_model import trajectory
-from pboost.models.nodes import OUT, joints_of
+from pboost.models.graph_arrays import OUT, joints_of
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(150, 4))

@@ -12,7 +12,7 @@ from reference.problems import random_matrix, random_topology
 import pboost as pb
 from pboost._core import tree_walk
 from pboost.models.evaluate import kernel_walk
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 
 MANY = kernel_walk.MANY_IN_TREES
 

@@ -16,7 +16,7 @@ from reference import tree_sum as twin
 from sided_trees import random_forest, random_rows
 
 import pboost as pb
-from pboost.models.trees_of import count_unrolled
+from pboost.models.as_trees import count_unrolled
 
 
 def values_of(model, X):
@@ -370,7 +370,7 @@ def test_weights_of_soft_models_are_masses(monkeypatch):
     mass = pb.inspection.reach(model, exported.PLAIN, pb.predict(model, exported.PLAIN)).sum(axis=0)
     inner = trees.weight[trees.feature >= 0]
     np.testing.assert_allclose(np.sort(inner), np.sort(mass), rtol=1e-12)
-    monkeypatch.setattr("pboost.models.trees_of.CELLS", 40)  # two rows at a time
+    monkeypatch.setattr("pboost.models.as_trees.CELLS", 40)  # two rows at a time
     again = pb.models.as_tree_ensemble(model, exported.PLAIN)
     np.testing.assert_allclose(again.weight, trees.weight, rtol=1e-12)
 

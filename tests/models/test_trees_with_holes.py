@@ -8,7 +8,7 @@ from sided_trees import leaves_of, random_forest, random_rows, random_tree
 
 import pboost as pb
 from pboost._core import tree_walk
-from pboost.models.forest import join_trees
+from pboost.models.random_forest import join_trees
 
 LAYOUTS = [("C", np.float64), ("F", np.float64), ("C", np.float32), ("F", np.float32)]
 

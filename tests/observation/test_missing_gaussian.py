@@ -8,7 +8,7 @@ from reference.gaussian import HoledColumns, exit_probabilities
 
 import pboost as pb
 from pboost.data.read.table import Takes
-from pboost.data.training import boosted_problem
+from pboost.data.training_data import boosted_problem
 from pboost.threads import Workers
 from pboost.weak.base import Weights
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from subagged import FAST, assert_same_model, problem
 
 import pboost as pb
-from pboost.data.splits import make_bags
+from pboost.data.resampling import make_bags
 from pboost.values import as_generator
 
 

@@ -16,7 +16,7 @@ from partitioned import fit_parted
 
 import pboost as pb
 import pboost.sklearn as sk
-from pboost.data.splits import hold_out
+from pboost.data.resampling import hold_out
 
 N, SHARE, SEED = 90, 0.3, 7
 r = np.random.default_rng(0)

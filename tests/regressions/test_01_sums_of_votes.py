@@ -17,7 +17,7 @@ import pboost as pb
 from pboost.data.node_inputs.sums import Projections
 from pboost.models.ensembles import OneVsRest, WeightedVote
 from pboost.models.graph import DecisionGraph
-from pboost.models.stored import TrainingRecord
+from pboost.models.schema import TrainingRecord
 
 MOST = np.finfo(np.float64).max
 ROWS = np.array([[0.0], [1.0], [2.0], [3.0]])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.columns import exact_edges, making
+from pboost.data.columns import exact_bin_edges as exact_edges, build as making
 from pboost.threads import Workers
-from pboost.trees.forest import nodes_of_rows
+from pboost.trees.random_forest import nodes_of_rows
 
 RNG = np.random.default_rng(6)
 N = 3000

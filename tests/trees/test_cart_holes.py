@@ -13,7 +13,7 @@ import pboost as pb
 from pboost.data.targets import IMPURITIES
 from pboost.growth.tree import CartLimits
 from pboost.trees.cart import fit_tree
-from pboost.trees.forest import nodes_of_rows
+from pboost.trees.random_forest import nodes_of_rows
 
 KINDS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns_mansour"), (0, "squared_error")]
 KINDS += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]

@@ -9,7 +9,7 @@ from reference.sort import bin_edges
 
 import pboost as pb
 from pboost import threads
-from pboost.data.prices import read_feature_costs
+from pboost.data.feature_costs import read_feature_costs
 
 TASKS = [
     (2, "gini"),

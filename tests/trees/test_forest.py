@@ -10,7 +10,7 @@ import pytest
 
 import pboost as pb
 from pboost._core import tree_walk
-from pboost.models import forest as ranked_trees
+from pboost.models import random_forest as ranked_trees
 
 
 def problem(n=300, d=5, seed=0):

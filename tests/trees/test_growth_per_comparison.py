@@ -18,7 +18,7 @@ from round_cases import (
 
 import pboost as pb
 from pboost._core import boost
-from pboost.trees import rounds
+from pboost.trees import tree_rounds as rounds
 
 MAKERS = [special_case, restrained_case, bundled_case]
 

@@ -9,7 +9,7 @@ import pytest
 from reference import lanes as twin
 
 import pboost as pb
-from pboost.trees.rounds import lanes_of
+from pboost.trees.tree_rounds import lanes_of
 
 
 def one_hot(rng, n, size, rate=1.0):

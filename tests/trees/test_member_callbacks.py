@@ -17,7 +17,7 @@ from pboost.probit.sbpmt import boost
 from pboost.probit.tree import probit_problem
 from pboost.threads import check_stop
 from pboost.trees.cart import FitData
-from pboost.trees.members import train_members
+from pboost.trees.parallel_members import train_members
 
 
 def forest(X, y, **options):

@@ -7,8 +7,8 @@ import pytest
 from reference import pairs as twin
 
 import pboost as pb
-from pboost.trees import pooling
-from pboost.trees.targets import weights_of
+from pboost.trees import pooled_growth as pooling
+from pboost.trees.gradients import weights_of
 
 
 def drawn(seed, n=60, d=5):

@@ -10,8 +10,8 @@ from round_cases import assert_equals_twin, assert_same, compiled, pooled_case, 
 
 import pboost as pb
 from pboost._core import boost
-from pboost.trees import pooling
-from pboost.trees.pooling import SHARES, Share
+from pboost.trees import pooled_growth as pooling
+from pboost.trees.pooled_growth import SHARES, Share
 
 
 def assert_twin(case, at):

@@ -139,7 +139,7 @@ def test_saved_described_continued(loss, tmp_path):
     ],
 )
 def test_damaged_files(said, message):
-    from pboost.models.tree_sum import NamedLoss
+    from pboost.models.gradient_boosting import NamedLoss
 
     with pytest.raises((ValueError, TypeError), match=message):
         NamedLoss().read("loss", {"loss": said}, {})

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.trees import stagewise
-from pboost.trees.restraints import l2_of
+from pboost.trees import gradient_boosting as stagewise
+from pboost.trees.regularization import l2_of
 
 
 def data(n=300, seed=0):

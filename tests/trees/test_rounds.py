@@ -27,8 +27,8 @@ import pboost as pb
 from pboost._core import boost
 from pboost.data.targets import weight_of_copy
 from pboost.losses import LOSSES
-from pboost.trees.restraints import RESTRAINTS
-from pboost.trees.targets import weights_of
+from pboost.trees.regularization import RESTRAINTS
+from pboost.trees.gradients import weights_of
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, priced_case])
@@ -277,7 +277,7 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     case[-1]["max_leaf_nodes"] = 20
     kept = compiled(*case)
     assert all((len(grown.nodes) + 1) // 2 == 20 for grown, _, _ in kept[1:])
-    monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 0)
+    monkeypatch.setattr("pboost.trees.tree_rounds.SLOT_BYTES", 0)
     assert_same(compiled(*case), kept)
     monkeypatch.setattr("pboost.threads.CELLS_PER_CALL", 1)
     assert_same(compiled(*case), kept)
@@ -447,6 +447,6 @@ def test_models_of_tables_say_what_the_fit_had(seed):
 
 def pb_held(y, weight, generator):
     """Return the rows that a fit holds out."""
-    from pboost.data.splits import hold_out
+    from pboost.data.resampling import hold_out
 
     return hold_out([np.flatnonzero(y == k) for k in range(2)], 0.25, generator)

@@ -13,7 +13,7 @@ from softmax_cases import assert_same_model, data, mean_loss
 
 import pboost as pb
 from pboost.losses import LOSSES
-from pboost.trees.restraints import RESTRAINTS
+from pboost.trees.regularization import RESTRAINTS
 
 SOFTMAX = LOSSES["softmax"]
 

@@ -12,7 +12,7 @@ from reference.stagewise import fit_gradient_boosting
 
 import pboost as pb
 from pboost.losses import LOSSES, Loss
-from pboost.trees.targets import working_response
+from pboost.trees.gradients import working_response
 
 NAMES = [
     name

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pboost._core import softmax
-from pboost.trees.vector_rounds import Judge, best_set
+from pboost.trees.multi_output_rounds import Judge, best_set
 
 
 def scores(judge, below):

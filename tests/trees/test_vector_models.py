@@ -11,7 +11,7 @@ from round_cases import HELD
 from softmax_cases import assert_same_model, data, mean_loss
 
 import pboost as pb
-from pboost.trees.restraints import RESTRAINTS
+from pboost.trees.regularization import RESTRAINTS
 
 ONE = {"multi_strategy": "multi_output_tree", "loss": "softmax"}
 

@@ -21,8 +21,8 @@ from softmax_cases import (
 from pboost import threads
 from pboost._core import boost, softmax
 from pboost._core import softmax as softmax_core
-from pboost.trees import vector_rounds as fitted
-from pboost.trees.vector_rounds import VectorRounds
+from pboost.trees import multi_output_rounds as fitted
+from pboost.trees.multi_output_rounds import VectorRounds
 
 compiled = partial(softmax_cases.compiled, rounds=VectorRounds)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pboost._core import labels as kernels
+from pboost._core import multiclass as kernels
 
 
 def in_lanes(table, k):

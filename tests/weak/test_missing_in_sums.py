@@ -11,7 +11,7 @@ from reference.holes import best_stump
 
 import pboost as pb
 from pboost._core import derived, walk
-from pboost.data.node_inputs.fill import column_means, filled
+from pboost.data.node_inputs.imputation import column_means, filled
 from pboost.data.node_inputs.sums import Projections, Separators, standard_deviations
 from pboost.models.linear import sums_of
 

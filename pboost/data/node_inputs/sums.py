@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import derived
-from pboost.data.node_inputs.fill import column_ends, column_moments
+from pboost.data.node_inputs.imputation import column_ends, column_moments
 from pboost.data.node_inputs.inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
 from pboost.values import FloatArray, Floats, IntArray, first_false, freeze

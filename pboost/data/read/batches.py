@@ -23,7 +23,7 @@ from pboost.data.read.convert import (
     read_rows,
 )
 from pboost.data.read.frames import of_frame, whole_column
-from pboost.data.read.levels import heaviest, level_counts, refuse_identifier
+from pboost.data.read.categories import heaviest, level_counts, refuse_identifier
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 

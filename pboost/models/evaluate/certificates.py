@@ -9,10 +9,10 @@ from pboost.data.columns.columns import BinnedColumns, values_of
 from pboost.data.read.check_xy import as_weights, check_has_rows, class_codes
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
-from pboost.data.training import check_values
+from pboost.data.training_data import check_values
 from pboost.models.base import Model, Sigma, TwoClassModel, decision_function
 from pboost.models.evaluate.graph_walk import expectation, refuse_oracles
-from pboost.models.evaluate.new_rows import (
+from pboost.models.evaluate.match_input import (
     as_graph,
     as_two_class,
     count_rows,

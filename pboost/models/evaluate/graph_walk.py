@@ -13,15 +13,15 @@ from pboost._core import uncertain
 from pboost.data.node_inputs.functions import Oracles
 from pboost.data.read.convert import RowTable
 from pboost.models.base import Model, Route, Sigma
-from pboost.models.evaluate.new_rows import (
+from pboost.models.evaluate.match_input import (
     as_graph,
     classes_of_labels,
     input_values,
     match_rows,
     match_sigma,
 )
-from pboost.models.nodes import CERTAIN, OUT, Graph, at_start
-from pboost.models.stored import MOST_SUM
+from pboost.models.graph_arrays import CERTAIN, OUT, Graph, at_start
+from pboost.models.schema import MOST_SUM
 from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_integer
 

@@ -15,9 +15,9 @@ from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits
 from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
-from pboost.models.evaluate.new_rows import finite_columns, match_columns
-from pboost.models.nodes import Graph, at_start, joints_of
-from pboost.models.stored import Keeps, once
+from pboost.models.evaluate.match_input import finite_columns, match_columns
+from pboost.models.graph_arrays import Graph, at_start, joints_of
+from pboost.models.schema import Keeps, once
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray, TableLike
 

@@ -1,0 +1,508 @@
+"""Prediction with feature acquisition: only values that the path of a row needs are requested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.budget.sessions import (
+    BUDGET,
+    AcquiredValue,
+    AcquisitionError,
+    Name,
+    Query,
+    Session,
+    called,
+)
+from pboost.data.feature_costs import (
+    COST_OPTIONS,
+    CostGroupOption,
+    FeatureCostOption,
+    FeatureCosts,
+    plain_cost_groups,
+    read_feature_costs,
+)
+from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import Features
+from pboost.data.read.table import column_label, positions
+from pboost.models.base import EXITS, ExitRule, Model, check_model, known_options
+from pboost.models.evaluate.partial_evaluation import PartialEvaluator, PartialValue
+from pboost.models.evaluate.match_input import match_names
+from pboost.values import FloatArray, check_choice, check_number, shown
+
+#: Reasons to stop before all features are known.
+WHOLE, PROVEN = "all features on its path are known", "the rest cannot change the label"
+#: Class, score, probabilities and bounds.
+Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class AcquisitionResult:
+    """Prediction for one row with acquired features, see `predict_with_acquisition`.
+
+    Attributes
+    ----------
+    label : object
+        The predicted class or, for regression, the predicted value.
+    score : float, or ndarray of float64, shape (J,)
+        The decision value. For multiclass trees and forests, which have no decision value, the
+        class shares. If features are unknown, an estimate from the known ones.
+    probability : ndarray of float64, shape (J,), or None
+        The class probabilities for this score; None if the model has no probabilities.
+    bounds : ndarray of float64, shape (2,), or (2, J)
+        The smallest and the largest score that the row can have for any values of the unknown
+        features.
+    acquired : tuple of AcquiredValue
+        The acquired values, in order.
+    cost : float
+        The total cost of the acquired values.
+    is_settled : bool
+        Whether `predict` returns this class for any values of the unknown features.
+    reason : str
+        Why no more values were acquired.
+    """
+
+    label: object
+    score: float | FloatArray
+    probability: FloatArray | None
+    bounds: FloatArray
+    acquired: tuple[AcquiredValue, ...]
+    cost: float
+    is_settled: bool
+    reason: str
+
+    @property
+    def calls(self) -> int:
+        """Return the number of queries."""
+        return sum(entry.calls for entry in self.acquired)
+
+
+class Case:
+    """A model with its acquisition options, shared by all rows."""
+
+    def __init__(
+        self,
+        model: Model,
+        budget: float | None,
+        feature_costs: FeatureCostOption,
+        cost_groups: CostGroupOption,
+        exit: ExitRule,
+    ) -> None:
+        check_model(model)
+        check_choice("exit", exit, EXITS)
+        self.model, self.settles = model, exit == "proven" and model.classes is not None
+        self.budget = math.inf if budget is None else check_number("budget", budget, min_value=0.0)
+        self.inquiry: PartialEvaluator = model.inquiry(self.settles)
+        self.feature_costs, self.cost_groups = _feature_costs_of(model, feature_costs, cost_groups)
+
+    def name_of(self, column: int) -> Name:
+        """Return the name of a feature, or its index if there are no names."""
+        names = self.model.feature_names
+        return column if names is None else names[column]
+
+    def group_of(self, column: int) -> str | None:
+        """Return the name of a feature's group, None if it has none."""
+        cost_groups = self.cost_groups.items()
+        return next((name for name, columns in cost_groups if column in columns), None)
+
+    def columns_of(self, asked: object) -> tuple[int, ...]:
+        """Return the features of a feature name, an index or a group name."""
+        names, d = self.model.feature_names, self.model.n_features
+        if isinstance(asked, str):
+            if asked in self.cost_groups:
+                return self.cost_groups[asked]
+            if names is not None and asked in names:
+                return (names.index(asked),)
+        elif isinstance(asked, int | np.integer) and not isinstance(asked, bool) and 0 <= asked < d:
+            return (int(asked),)
+        known = f"positions below {d}" if names is None else f"the features {', '.join(names)}"
+        raise ValueError(f"row: expected {known}, or groups, got {shown(asked)}")
+
+    def entries(self, row: Any) -> dict[Name, Any]:
+        """Return the entries of a row, by feature or group."""
+        if isinstance(row, Mapping) or hasattr(row, "keys"):
+            return {key: row[key] for key in row.keys()}  # noqa: SIM118 (a Series, too)
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
+            raise TypeError(
+                "row: expected a mapping of features to values or functions, or a sequence with "
+                f"one entry per feature, got {shown(row)}"
+            )
+        if len(row) != self.model.n_features or np.ndim(row) != 1:
+            raise ValueError(
+                f"row: expected {self.model.n_features} values or functions, one per feature, "
+                f"got {len(row)}"
+            )
+        return dict(enumerate(row))
+
+    def read(self, values: Mapping[int, object]) -> FloatArray:
+        """Return feature values as numbers; raise ValueError or TypeError if they are invalid."""
+        model, columns = self.model, list(values)
+        row = np.full((1, model.n_features), None, dtype=object)
+        for column, value in values.items():
+            if isinstance(value, Sequence | Mapping) and not isinstance(value, str):
+                label = column_label(model.feature_names, column)
+                raise TypeError(
+                    f"X: expected a number or a category in {label}, got {shown(value)}"
+                )
+            row[0, column] = value
+        features = match_names(None, model.n_features, row, model.row_table)
+        row_values = np.zeros((1, model.n_features))
+        row_values[0, columns] = features.values[0, columns]
+        check_finite(Features(row_values, model.feature_names), model.takes_missing)
+        return row_values[0, columns]
+
+    def full_outcome(self, X: Features) -> Found:
+        """Return the outcome for a row whose relevant features are all known."""
+        model, share = self.model, self._shares(lambda: self.model.predict_proba(X)[0])
+        if share is not None and len(share) > 2 and self.inquiry.of_shares:
+            score = share
+        else:
+            score = model.decision_function(X)[0]
+        return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
+
+    def by_now(self, known: PartialValue) -> Found:
+        """Return the outcome based on the known features."""
+        inquiry = self.inquiry
+        score, bounds = inquiry.scores(known.value[None]), [known.low[-1], known.high[-1]]
+        ends = bounds if score.ndim > 1 else known.lead_of_second()
+        share = self._shares(lambda: inquiry.shares(known)[2])
+        return inquiry.label(known).item(), _plain(score[0]), share, np.array(ends)
+
+    def _shares(self, ask: Callable[[], FloatArray]) -> FloatArray | None:
+        """Return probabilities, None if there are none."""
+        try:
+            return None if self.model.classes is None else ask()
+        except NotImplementedError:  # the loss has no probabilities
+            return None
+
+
+class RowInquiry:
+    """Known and acquired features of a row and, at the end, the decision."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        d = case.model.n_features
+        self.is_known = np.zeros(d, dtype=np.bool_)
+        # Unknown features get an arbitrary value that the model accepts.
+        self.values = np.full((1, d), np.nan if case.model.takes_missing else 0.0)
+        self.paid = np.zeros(len(case.feature_costs.cost), dtype=np.bool_)
+        self.acquired: list[AcquiredValue] = []
+        self.spent = 0.0
+        self.decision: AcquisitionResult | None = None
+
+    def take(self, values: Mapping[int, object]) -> None:
+        """Add known values of features."""
+        if values:
+            columns = list(values)
+            self.values[0, columns] = self.case.read(values)
+            self.is_known[columns] = True
+
+    def wants(self) -> tuple[int, ...]:
+        """Return the cheapest features that are needed next; none if the row is decided."""
+        case, X = self.case, self.features()
+        known = case.inquiry.known(X, self.is_known)
+        is_settled = case.settles and int(case.inquiry.possible(known).sum()) == 1
+        reason = WHOLE if not known.wants else PROVEN if is_settled else ""
+        if not reason:
+            cheapest = min(known.wants, key=self.cost_of)
+            if self.spent + self.cost_of(cheapest) <= case.budget:
+                return cheapest
+            reason = BUDGET
+        acquired = tuple(self.acquired)
+        outcome = case.full_outcome(X) if not known.wants else case.by_now(known)
+        self.decision = AcquisitionResult(*outcome, acquired, self.spent, reason != BUDGET, reason)
+        return ()
+
+    def cost_of(self, columns: Iterable[int]) -> float:
+        """Return the cost of features that has not been paid yet."""
+        return float(self.case.feature_costs.cost[self._items(columns) & ~self.paid].sum())
+
+    def _items(self, columns: Iterable[int]) -> NDArray[np.bool_]:
+        """Return the cost items (n_items,) of features."""
+        read = np.zeros((1, len(self.is_known)), dtype=np.bool_)
+        read[0, list(columns)] = True
+        return self.case.feature_costs.items_of(read)[0]
+
+    def features(self) -> Features:
+        """Return the row as input for models."""
+        return Features(self.values, self.case.model.feature_names, self.case.model.row_table)
+
+    def tell(self, asked: Name, answer: object) -> None:
+        """Add the result of a query; raise AcquisitionError if it is invalid."""
+        columns = self.case.columns_of(asked)
+        try:
+            self.take(self._values(asked, columns, answer))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise AcquisitionError(f"{asked!r}: {error}", asked, tuple(self.acquired)) from error
+        cost = self.cost_of(columns)
+        self.paid |= self._items(columns)
+        self.spent += cost
+        self.acquired.append(AcquiredValue(asked, answer, cost))
+
+    def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
+        """Return the feature values in the result of a query."""
+        if asked not in self.case.cost_groups:
+            return {columns[0]: answer}
+        if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
+            raise TypeError(f"expected a mapping of the features of the group, got {shown(answer)}")
+        values = {}
+        for key in answer.keys():  # noqa: SIM118 (a Series, too)
+            values[self.case.columns_of(key)[0]] = answer[key]
+        if values.keys() != set(columns):
+            names = [self.case.name_of(column) for column in columns]
+            raise ValueError(f"expected values of the features {names}, got {list(answer.keys())}")
+        return {column: value for column, value in values.items() if not self.is_known[column]}
+
+
+def _plain(score: FloatArray) -> float | FloatArray:
+    return score if np.ndim(score) else float(score)
+
+
+def _feature_costs_of(
+    model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
+) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
+    """Return the costs of features, and the features of named groups.
+
+    By default, these are the options that the model was fitted with, else a cost of 1 per feature.
+    """
+    names, d = model.feature_names, model.n_features
+    options = known_options(model) if feature_costs is None and cost_groups is None else None
+    if options is None:
+        options = {
+            "feature_costs": np.ones(d) if feature_costs is None else feature_costs,
+            "cost_groups": cost_groups,
+        }
+    cost_table = read_feature_costs({**COST_OPTIONS, **options}, names, d)
+    assert cost_table is not None
+    pairs = plain_cost_groups("cost_groups", options["cost_groups"]) or []
+    called = {
+        name: tuple(positions("cost_groups", columns, names, d)) for name, columns in pairs if name
+    }
+    return cost_table, called
+
+
+# One row, and many
+
+
+def predict_with_acquisition(
+    model: Model,
+    row: object,
+    *,
+    budget: float | None = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
+    exit: ExitRule = "proven",
+) -> AcquisitionResult:
+    """Predict one row, acquiring only the feature values that its path through the model needs.
+
+    Parameters
+    ----------
+    model : DecisionGraph, or another model
+        A fitted model.
+    row : mapping, or sequence of length d
+        For each feature of the model, by name or index, its value or a function without arguments
+        that returns it. A value is a number, a category, or None if it is missing, as in tables. A
+        function is called at most once, when its value is needed. For one of the named
+        `cost_groups`, a function that returns a mapping of features to values.
+    budget : float, optional
+        Maximum cost. If the next query would exceed it, the prediction is based on the known
+        values.
+    feature_costs : sequence of float, or mapping, optional
+        Costs of acquiring features and groups, see `fit_gradient_boosting`. Values passed in `row`
+        are free. By default, the costs that the model was fitted with, else 1 for each feature.
+    cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
+        Groups of features that are acquired together, at a single cost.
+    exit : {"proven", "none"}
+        "proven" stops as soon as the unknown features cannot change the predicted class. "none"
+        acquires all features on the path.
+
+    Returns
+    -------
+    AcquisitionResult
+        Predicted class, score, bounds on the score, and the acquired values.
+
+    Raises
+    ------
+    AcquisitionError
+        If a function raises an error or returns an invalid value. The attribute ``acquired``
+        contains the values acquired before.
+    NotImplementedError
+        If the features that the model uses are not known: for oracles, functions, and base learners
+        from other packages.
+    ValueError, TypeError
+        If an option or a value is invalid.
+
+    See Also
+    --------
+    acquisition_session : Predict many rows at a time.
+
+    Notes
+    -----
+    Unless the budget ends the acquisition, `predict` returns the same class. A tree
+    acquires the feature of its next split. In ensembles and chains, the cheapest of the features
+    that are needed next is acquired, the first one if costs are equal; these are the features of
+    the next split of each tree, or of the nodes of a chain. An `EarlyExitModel` acquires features
+    in the order of its stages until prediction stops. The bounds use the known values in all trees:
+    they are the sums of the smallest and of the largest votes on the paths that are still possible.
+    Linear models acquire all features at once and have no earlier bounds.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = [[20, 0], [30, 0], [40, 1], [50, 0], [60, 1], [70, 1]], list("nnynyy")
+    >>> model = pb.fit_cart(X, y)
+    >>> def scan():
+    ...     print("scanning")
+    ...     return 1
+    >>> pb.acquisition.predict_with_acquisition(model, [25, scan]).label
+    scanning
+    'y'
+    >>> result = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
+    >>> result.label, [(entry.source, entry.cost) for entry in result.acquired]
+    ('n', [(1, 1.0)])
+    """
+    case = Case(model, budget, feature_costs, cost_groups, exit)
+    inquiry = RowInquiry(case)
+    known_values, ask = _parted(case, row)
+    inquiry.take(known_values)
+    sources = {column: name for name in ask for column in case.columns_of(name)}
+    lacking = sorted(case.inquiry.columns - known_values.keys() - sources.keys())
+    if lacking:
+        names = [case.name_of(column) for column in lacking]
+        raise ValueError(f"row: expected values or functions for the features {names}, got none")
+    while wants := inquiry.wants():
+        for asked in dict.fromkeys(sources[column] for column in wants):
+            inquiry.tell(asked, called(ask[asked], asked, inquiry.acquired))
+    assert inquiry.decision is not None
+    return inquiry.decision
+
+
+def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
+    """Return the given values, by feature, and the functions, by feature or group."""
+    known_values: dict[int, object] = {}
+    ask: dict[Name, Callable[[], object]] = {}
+    taken: set[int] = set()
+    for key, value in case.entries(row).items():
+        columns = case.columns_of(key)
+        for column in columns:
+            if column in taken:
+                name = case.name_of(column)
+                raise ValueError(f"row: expected each feature once, got {name!r} twice")
+            taken.add(column)
+        is_group = key in case.cost_groups
+        if callable(value):
+            ask[key if is_group else case.name_of(columns[0])] = value
+        elif is_group:
+            raise TypeError(
+                f"row: expected a function for the group {key!r}, got {shown(value)}; pass known "
+                "values for each feature"
+            )
+        else:
+            known_values[columns[0]] = value
+    return known_values, ask
+
+
+class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
+    """Rows that are predicted side by side, so that their queries can be processed in batches.
+
+    Created by `acquisition_session`. ``session.ask()`` returns queries, ``session.tell(query,
+    value)`` sets their results, in any order. ``session[i]`` is the result for row i, or None while
+    it is open. ``len(session)`` is the number of rows.
+
+    Attributes
+    ----------
+    is_done : bool
+        Whether all rows are decided.
+    """
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self._case = case
+
+    def add(self, row: object) -> int:
+        """Add a row and return its index.
+
+        Parameters
+        ----------
+        row : mapping
+            Known feature values, by name or index. The others are acquired.
+        """
+        known_values, functions = _parted(self._case, row)
+        if functions:
+            raise TypeError(
+                f"row: expected values, got a function for {next(iter(functions))!r}; use "
+                "predict_with_acquisition to call functions"
+            )
+        inquiry = RowInquiry(self._case)
+        inquiry.take(known_values)
+        return self._join(inquiry)
+
+    def _go_on(self, row: int) -> None:
+        """Add the next queries of a row."""
+        inquiry, case = self._rows[row], self._case
+        for column in inquiry.wants():
+            group = case.group_of(column)
+            asked = case.name_of(column) if group is None else group
+            self._put(Query(row, asked, inquiry.cost_of(case.columns_of(asked))))
+
+
+def acquisition_session(
+    model: Model,
+    rows: Iterable[Any] = (),
+    *,
+    budget: float | None = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
+    exit: ExitRule = "proven",
+) -> AcquisitionSession:
+    """Predict many rows with feature acquisition, with queries that you can process in batches.
+
+    Parameters
+    ----------
+    model : DecisionGraph, or another model
+        A fitted model.
+    rows : iterable of mappings
+        The known feature values of each row, by name or index; ``{}`` if none are known. The others
+        are acquired. Use ``session.add`` to add more rows.
+    budget : float, optional
+        Maximum cost for each row, see `predict_with_acquisition`.
+    feature_costs : sequence of float, or mapping, optional
+        See `predict_with_acquisition`.
+    cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
+        See `predict_with_acquisition`. A named group is acquired by a single query, whose result is
+        a mapping. Features of other groups are acquired one by one, at a single cost.
+    exit : {"proven", "none"}
+        See `predict_with_acquisition`.
+
+    Returns
+    -------
+    AcquisitionSession
+        The session, with methods ``ask`` and ``tell``.
+
+    Raises
+    ------
+    NotImplementedError, ValueError, TypeError
+        See `predict_with_acquisition`.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = [[20, 0], [30, 0], [40, 1], [50, 0], [60, 1], [70, 1]], list("nnynyy")
+    >>> session = pb.acquisition.acquisition_session(pb.fit_cart(X, y), [{0: 25}, {0: 65}])
+    >>> while queries := session.ask():
+    ...     print(queries[0])
+    ...     for query, scanned in zip(queries, [0, 1]):
+    ...         session.tell(query, scanned)
+    Query(row=0, source=1, cost=1.0)
+    >>> [result.label for result in session]
+    ['n', 'y']
+    """
+    session = AcquisitionSession(Case(model, budget, feature_costs, cost_groups, exit))
+    for row in rows:
+        session.add(row)
+    return session

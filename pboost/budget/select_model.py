@@ -1,0 +1,571 @@
+"""Fit the most accurate model within a budget, chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.budget.exit_thresholds import calibrated, check_no_feature_costs, end_of, upper
+from pboost.budget.candidates import (
+    FAMILIES,
+    LONG,
+    FamilyModel,
+    Fits,
+    costly_path,
+    families,
+    first,
+    fitted_in_bytes,
+    longest,
+    path_of,
+)
+from pboost.budget.model_choice import (
+    FEW,
+    Data,
+    ModelChoice,
+    Promise,
+    Tried,
+    best,
+    by_weight,
+    first_part,
+    joined,
+    options,
+    read_data,
+    sharpened,
+)
+from pboost.data.columns.columns import values_of
+from pboost.data.feature_costs import (
+    CostGroupOption,
+    CostOptions,
+    FeatureCostOption,
+    FeatureCosts,
+    read_feature_costs,
+)
+from pboost.data.read.check_xy import as_features
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Categorical
+from pboost.data.row_source import OneTable, RowSource, rows_here
+from pboost.inspection.cross_validation import deal_rows
+from pboost.models.base import Model
+from pboost.models.early_exit_model import EarlyExitModel, Trajectory, where_left
+from pboost.values import (
+    Array,
+    FloatArray,
+    IntArray,
+    Seed,
+    TableLike,
+    Task,
+    as_generator,
+    check_integer,
+    check_number,
+    child,
+    draw_seed,
+)
+from pboost.values.options import builder, checked
+
+#: Maximum number of training rows for the comparison of the model of all rows with those of the
+#: folds, and the power of their cost ratio that is used, as training rows exaggerate the ratio.
+MOST_SEEN, TRUST = 4000, 0.5
+
+
+def fitted_within(
+    full_fits: Fits, tried: Tried, chosen: ModelChoice, promise: Promise
+) -> EarlyExitModel | FamilyModel | None:
+    """Return a candidate fitted to all rows; None if it exceeds the limits.
+
+    A model fitted to more rows may need more comparisons and be less certain. The difference is
+    estimated on training rows of the model of all rows and of the models of the folds.
+    """
+    model = first(full_fits.of(chosen.family), chosen.joints)
+    seen = TrainedRows(model, tried, full_fits)
+    joints = seen.joints
+    bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
+    keeps = (bound <= promise.mean_comparisons) & (
+        longest(model)[: joints + 1] <= promise.max_comparisons
+    )
+    if not keeps[1]:
+        return None
+    if not chosen.has_exits:
+        joints = int(np.flatnonzero(keeps)[-1])
+    if not tried.has_exits or joints < 2:
+        return first(model, joints)
+    longer, model = first(full_fits.of(chosen.family), joints + 1), first(model, joints)
+    item = None if full_fits.feature_costs is None else full_fits.feature_costs.item
+    exit_model = _with_exits(model, tried, seen, chosen, promise, item)
+    exit_model = _longer_by_one(exit_model, longer)
+    sharpness, _ = sharpened(exit_model, _left(exit_model, tried.path)[0], tried.truth)
+    return replace(exit_model, slope=exit_model.slope * sharpness)
+
+
+def _with_exits(
+    model: FamilyModel,
+    tried: Tried,
+    seen: TrainedRows,
+    chosen: ModelChoice,
+    promise: Promise,
+    item: IntArray | None,
+) -> EarlyExitModel:
+    """Return a model of all rows with exits derived from the paths through the fold models."""
+    path, budget = first_part(tried.path, model.n_stages), promise.mean_comparisons
+    end = (
+        model.n_stages
+        if promise.max_comparisons == np.inf
+        else end_of(model, promise.max_comparisons)
+    )
+    options = {
+        "mean_comparisons" if item is None else "mean_feature_cost": None
+        if budget == np.inf
+        else budget,
+        "max_comparisons": None if promise.max_comparisons == np.inf else promise.max_comparisons,
+        "length": None,
+    }
+    paths = [path, *(first_part(of, model.n_stages) for of in (seen.every, *seen.others))]
+    exit_model = calibrated(model, paths, end, options, _takes, item)
+    if not chosen.has_exits:
+        return exit_model
+    return replace(exit_model, cost=exit_model.cost * seen.longer(exit_model))
+
+
+def _takes(costs: Sequence[FloatArray]) -> float:
+    """Return the estimated mean cost of new rows in a model of all rows, plus a standard error.
+
+    It is computed from out-of-fold costs in fold models, and training row costs in all models.
+    """
+    return float(upper(costs[0])) * _more(costs[1], costs[2:])
+
+
+def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
+    """Return the factor by which a model of all rows needs more comparisons than fold models.
+
+    It is computed from the costs of the training rows of each model.
+    """
+    usual = np.mean([cost.mean() for cost in others])
+    return float((every.mean() / usual) ** TRUST) if usual else 1.0
+
+
+def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
+    """Return the model and its exits with an additional stage that no row reaches.
+
+    Rows that reach the end then exit as well, and their decision values get a slope.
+    """
+    if longer.n_stages == model.model.n_stages:
+        return model
+    threshold, slope = np.append(model.threshold, 0.0), np.append(model.slope, 1.0)
+    leaving = None if model.leaving is None else np.append(model.leaving, 0.0)
+    return replace(model, model=longer, threshold=threshold, slope=slope, leaving=leaving)
+
+
+class TrainedRows:
+    """Paths of training rows through the model of all rows and through the fold models."""
+
+    def __init__(self, model: FamilyModel, tried: Tried, full_fits: Fits) -> None:
+        X = full_fits.X
+
+        def path(of: FamilyModel, rows: NDArray[np.intp]) -> Trajectory:
+            rows = rows[:: -(-len(rows) // MOST_SEEN)]
+            return path_of(of, X.take(rows), full_fits.feature_costs)
+
+        self.every = path(model, by_weight(full_fits.weight, X.n_rows))
+        self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1
+        self.others = [path(first(of, self.joints), rows) for of, rows in tried.models]
+
+    def more(self) -> FloatArray:
+        """Return the factor by which the model needs more comparisons up to each stage."""
+        others = [of.cost[1 : self.joints + 1].mean(axis=1) for of in self.others]
+        every: FloatArray = self.every.cost[1 : self.joints + 1].mean(axis=1)
+        usual = np.mean(others, axis=0)
+        return np.divide(every, usual, out=np.ones_like(every), where=usual > 0)
+
+    def longer(self, model: EarlyExitModel) -> float:
+        """Return the factor by which rows need more comparisons until they exit."""
+        every, *others = (_left(model, path)[1] for path in (self.every, *self.others))
+        return _more(every, others)
+
+
+def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArray]:
+    """Return the scaled decision values and the costs of rows at their exits."""
+    joints = min(len(model.threshold), len(path.cost) - 1)
+    path = first_part(path, joints)
+    joint = where_left(path, model.threshold[:joints], model.item is not None)
+    rows = np.arange(len(joint))
+    slope = np.append(model.slope, 1.0)[joint].reshape(-1, *[1] * (path.score.ndim - 2))
+    return path.score[joint, rows] * slope, path.cost[joint, rows]
+
+
+# Choice of the model
+
+#: Maximum numbers of rows on which models are compared, and of values in their paths.
+MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
+#: Further budgets of the curve: numbers of comparisons, or shares of another budget.
+BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+PARTS = np.array([0.125, 0.25, 0.5])
+
+
+@builder
+def fit_within_budget(
+    X: TableLike | RowSource | OneTable,
+    y: ArrayLike | None = None,
+    *,
+    y_proba: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    mean_comparisons: float | Sequence[float] | None = None,
+    max_comparisons: float | None = None,
+    mean_feature_cost: float | Sequence[float] | None = None,
+    max_bytes: int | Sequence[int] | None = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
+    task: Task | None = None,
+    cv: int = 3,
+    categorical_features: Categorical = None,
+    rng: Seed = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Fit the model with the smallest cross-validated error within a cost budget.
+
+    Several families of models are compared by cross-validation: chains of deep trees, gradient
+    boosting with small and with large steps, its mixture with a random forest, single trees, and
+    trees that grow by gain per comparison. Binary candidates include distilled models (see
+    `distill`), multiclass candidates chains of deeper trees and sums of stumps, and candidates for
+    many rows sums of large trees. Each model is grown for the budget and uses early exits (see
+    `early_exit`). The best is fitted to all rows.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Features, see `fit_gradient_boosting`.
+    y : array_like of shape (n,)
+        Class labels with at least two distinct values; for regression, finite numbers.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        Class probabilities of each row, in place of `y`. A one-dimensional array contains the
+        probability of the second of two classes.
+    classes : array_like of shape (J,), optional
+        The classes of the columns of `y_proba`. By default 0, 1, ..., or the column names of a data
+        frame.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, in fits and in the comparison of models.
+    mean_comparisons : float or sequence of float, optional
+        Budget for the mean number of comparisons per row, at least 1. For a sequence of budgets, a
+        list of models is returned from one cross-validation, which takes little longer than for
+        the largest budget alone.
+    max_comparisons : float, optional
+        Maximum number of comparisons for any row, at least 1.
+    mean_feature_cost : float or sequence of float, optional
+        Budget for the mean feature cost of a row, in place of `mean_comparisons`.
+    max_bytes : int or sequence of int, optional
+        Budget for the size of the model on a small device, in place of `mean_comparisons`: code and
+        tables of `to_c` with ``dtype="int16"``, see `CFile.n_bytes`.
+    feature_costs, cost_groups : optional
+        Costs of features, and groups of features that are acquired together, for
+        `mean_feature_cost`; see `fit_gradient_boosting`.
+    task : {"classification", "regression"}, optional
+        The task. By default, text, booleans and at most 20 different whole numbers are treated as
+        classes, and numbers that are not all whole as regression targets. With more than 20
+        different whole numbers, pass the task.
+    cv : int
+        Number of folds of the cross-validation, at least 2.
+    categorical_features : sequence of str or int, optional
+        Names or indices of categorical features, in addition to text and categorical columns of
+        a data frame.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Source of randomness for folds and for random samples of rows and features.
+    n_threads : int or None
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
+
+    Returns
+    -------
+    EarlyExitModel, or another model
+        A classifier with stages is an `EarlyExitModel`. Other models, and models for a budget of
+        bytes, are a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
+        "chosen" family and the cross-validated errors of all families ("tried"). The field
+        ``curve`` of an `EarlyExitModel` (``settings["curve"]`` of other models) contains, for this
+        budget and usual smaller ones: budget, mean comparisons, error and standard error of the
+        model that would be chosen; see `plot.budget_curve`. For a sequence of budgets, a list of
+        models is returned.
+
+    Raises
+    ------
+    ValueError
+        If a budget of comparisons is below 1 or below the cost of the smallest model; if
+        `mean_feature_cost` is not positive; if only one of `mean_feature_cost` and `feature_costs`
+        is passed; if budgets of two kinds are passed; if the data are invalid; or if there are more
+        folds than rows of the most frequent class.
+    TypeError
+        If no budget is passed.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer rows than there are folds.
+
+    See Also
+    --------
+    early_exit : Add early exits to a fitted model.
+
+    Notes
+    -----
+    The mean number of comparisons of new rows, plus its standard error, is within the budget. Exits
+    are based on out-of-fold rows. A model of all rows may be less certain than the models of the
+    folds, or need more comparisons. The out-of-fold cost is therefore multiplied by the square root
+    of the cost ratio of these models on their training rows, and thresholds are chosen for this
+    product.
+
+    Among the models whose error is within one standard error (of the difference) of the smallest,
+    the one with the least log loss is chosen, because the log loss varies less by chance. Smaller
+    models than the budget allows are candidates as well, which limits overfitting. For budgets of
+    at most 15 comparisons, models have few distinct probabilities; the smallest error is then
+    chosen, and the log loss only breaks ties.
+
+    Probabilities are calibrated by the factor of decision values that minimizes the log loss on
+    out-of-fold rows. The error of the chosen model is slightly optimistic, because it is the best
+    of several.
+
+    Weights and class probabilities are passed to the fit functions. For the comparison of models,
+    rows are sampled in proportion to their weights, and classes in proportion to their
+    probabilities, so the budget holds for rows that occur in proportion to their weights. Models
+    are bit-identical if weights are multiplied by a power of two, if equal weights or rows of
+    weight 0 are left out, or if class probabilities of 0 and 1 are replaced by classes. A row of
+    weight 2 counts as two copies in fits, but is always in one fold.
+
+    Candidates for budgets of bytes have no early exits, which "int16" does not support: votes of
+    stumps (for two classes), sums of trees with two, four or eight leaves, chains of trees with
+    seven nodes, and single trees (for classification).
+
+    If there are more than 20,000 rows, models are compared on 20,000 of them, and fewer with many
+    classes. From 6,000 rows on, trees may be large: 48 rows per leaf, up to 2,048 leaves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+    >>> model = pb.fit_within_budget(X[:400], y[:400], mean_comparisons=10, rng=0)
+    >>> cost = pb.prediction_cost(model, X[400:]).mean()
+    >>> accuracy = np.mean(pb.predict(model, X[400:]) == y[400:])
+    >>> print(f"{cost:.1f} comparisons per row, accuracy {accuracy:.2f}")
+    9.8 comparisons per row, accuracy 0.91
+    """
+    budgets, is_list = _budgets(mean_comparisons, max_comparisons, mean_feature_cost, max_bytes)
+    if isinstance(X, RowSource | OneTable):
+        row_options = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
+        X, y, sample_weight = rows_here("fit_within_budget", X, y, row_options)
+    features = as_features(values_of(X), categorical_features)
+    data, rows = read_data(y, y_proba, classes, sample_weight, features.n_rows, task)
+    features = features if rows is None else features.take(rows)
+    cv = check_integer("cv", cv, min_value=2)
+    generator = as_generator(rng)
+    seed = draw_seed(generator)
+    paid, cost_options = _feature_costs(features, mean_feature_cost, feature_costs, cost_groups)
+    n = features.n_rows
+    full_fits = Fits(
+        features,
+        data.y,
+        data.task,
+        max(budgets),
+        n,
+        partial(child, seed),
+        n_threads,
+        paid,
+        cost_options,
+        weight=data.weight,
+        is_device=max_bytes is not None,
+    )
+    names = [
+        name
+        for name in FAMILIES
+        if any(name in families(data.task, b, n, full_fits.unit) for b in budgets)
+    ]
+    tried = _try(full_fits, data, names, cv, generator)
+    promises = [
+        Promise(
+            np.inf if mean_comparisons is None and full_fits.unit == "mean_comparisons" else budget,
+            np.inf if max_comparisons is None else max_comparisons,
+        )
+        for budget in budgets
+    ]
+    models = [_model(full_fits, tried, promise, cv) for promise in promises]
+    return models if is_list else models[0]
+
+
+def _feature_costs(
+    features: Features,
+    mean_feature_cost: object,
+    feature_costs: FeatureCostOption,
+    cost_groups: CostGroupOption,
+) -> tuple[FeatureCosts | None, dict[str, Any]]:
+    """Return the costs of features, and the corresponding options of fit functions."""
+    if mean_feature_cost is None:
+        check_no_feature_costs(feature_costs, cost_groups)
+        return None, {}
+    if feature_costs is None:
+        raise ValueError(
+            "feature_costs: expected costs of features with mean_feature_cost, got None"
+        )
+    options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
+    cost_table = read_feature_costs(options, features.names, features.n_features)
+    return cost_table, {"feature_costs": feature_costs, "cost_groups": cost_groups}
+
+
+def _budgets(
+    mean_comparisons: object, max_comparisons: object, mean_feature_cost: object, room: object
+) -> tuple[list[float], bool]:
+    """Return the budgets, and whether they were passed as a sequence."""
+    if mean_feature_cost is not None:
+        if mean_comparisons is not None or max_comparisons is not None or room is not None:
+            raise ValueError(
+                "mean_feature_cost: expected without mean_comparisons, max_comparisons and "
+                "max_bytes"
+            )
+        return _numbers("mean_feature_cost", mean_feature_cost, 0.0)
+    if room is not None:
+        if mean_comparisons is not None or max_comparisons is not None:
+            raise ValueError("max_bytes: expected without mean_comparisons and max_comparisons")
+        return _numbers("max_bytes", room, 1.0)
+    if mean_comparisons is None and max_comparisons is None:
+        raise TypeError(
+            "mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, "
+            "got none of them"
+        )
+    path_limit = (
+        None
+        if max_comparisons is None
+        else check_number("max_comparisons", max_comparisons, min_value=1.0)
+    )
+    if mean_comparisons is None and path_limit is not None:
+        return [path_limit], False
+    return _numbers("mean_comparisons", mean_comparisons, 1.0)
+
+
+def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
+    """Return one or several checked numbers as a list, and whether they were a sequence."""
+    is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    values = list(value) if is_list else [value]
+    if not values:
+        raise ValueError(f"{name}: expected one budget or more, got none")
+    checked = [check_number(name, each, min_value=minimum, open_min=not minimum) for each in values]
+    return checked, is_list
+
+
+def _try(
+    full_fits: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
+) -> dict[str, Tried]:
+    """Return the out-of-fold paths of rows through the models of each family."""
+    test_fold = deal_rows(data.truth, data.task, None, folds, generator)
+    seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
+    max_rows = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
+    fold_results: dict[str, list[Any]] = {name: [] for name in names}
+    tested: list[Array] = []
+    for fold in range(folds):
+        train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
+        test, true = data.compared(_some(test, max_rows, generator))
+        tested.append(true)
+        rng = partial(child, (*seed, fold))
+        part = data.part(train)
+        fits = replace(
+            full_fits,
+            X=full_fits.X.take(train),
+            y=part.numbered(),
+            weight=part.weight,
+            rng=rng,
+            made={},
+        )
+        for name in names:
+            model = fits.of(name)
+            path = costly_path(full_fits, model, full_fits.X.take(test))
+            path = path._replace(score=_of_all(path.score, model.classes, data.n_labels))
+            fold_results[name].append((path, model, data.often(train)))
+    truth = np.concatenate(tested)
+    tried = {}
+    for name, of_folds in fold_results.items():
+        paths, models, _ = zip(*of_folds, strict=True)
+        knows_all = max(model.n_votes for model in models) == (1 if data.task == "two" else n_votes)
+        has_joints = all(model.n_stages > 1 for model in models)
+        exits = data.task != "regression" and has_joints and knows_all and not full_fits.is_device
+        path, far = joined(paths, [longest(model) for model in models])
+        models_of = [of[1:] for of in of_folds]
+        tried[name] = Tried(name, path, far, truth, models_of, exits, full_fits.unit)
+    return tried
+
+
+def _some(
+    rows: NDArray[np.intp], max_rows: int, generator: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return at most `max_rows` rows, drawn at random if there are more."""
+    if len(rows) <= max_rows:
+        return rows
+    return np.sort(generator.choice(rows, max_rows, replace=False))
+
+
+def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray:
+    """Return decision values of all classes; classes unknown to the model get the lowest value."""
+    if known is None or len(known) == n_labels:
+        return score
+    if score.ndim == 2:
+        score = np.stack([-score, score], axis=2)
+    scores = np.repeat(score.min(axis=2, keepdims=True), n_labels, axis=2)
+    scores[:, :, known] = score
+    return scores
+
+
+def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -> Model:
+    """Return the best candidate for a budget, fitted to all rows."""
+    budget = min(promise)
+    unit = full_fits.unit
+    names = families(full_fits.task, budget, full_fits.n_rows, unit)
+
+    def kept(promise: Promise) -> list[ModelChoice]:
+        return [option for name in names for option in options(tried[name], promise)]
+
+    def choose(candidates: list[ModelChoice], budget: float) -> ModelChoice | None:
+        return best(candidates, few=unit == "mean_comparisons" and budget <= FEW)
+
+    curve = []
+    for part in BUDGETS if unit == "mean_comparisons" else PARTS * budget:
+        if part < budget and (option := choose(kept(promise.at_most(part)), part)):
+            curve.append((float(part), option.cost, option.error, option.standard_error))
+    candidates = kept(promise)
+    settings = {
+        "builder": "fit_within_budget",
+        unit: _plain(promise.mean_comparisons),
+        "max_comparisons": _plain(promise.max_comparisons),
+        "cv": cv,
+        **checked(CostOptions, full_fits.cost_options),
+        "tried": {
+            name: min(option.error for option in candidates if option.family == name)
+            for name in dict.fromkeys(option.family for option in candidates)
+        },
+    }
+    model: EarlyExitModel | FamilyModel | None
+    while chosen := choose(candidates, budget):
+        if full_fits.is_device:
+            model = fitted_in_bytes(full_fits, chosen.family, chosen.joints, min(promise))
+        else:
+            model = fitted_within(full_fits, tried[chosen.family], chosen, promise)
+        if model is not None:
+            break
+        candidates = [option for option in candidates if option is not chosen]
+    else:
+        min_cost = min(float(upper(tried[name].path.cost)[1]) for name in names)
+        raise ValueError(
+            f"{unit}: expected at least {min_cost:.4g}, the mean cost of the smallest model plus "
+            f"its standard error, got {budget:.4g}"
+        )
+    curve.append((float(budget), chosen.cost, chosen.error, chosen.standard_error))
+    settings |= {"chosen": chosen.family}
+    if isinstance(model, EarlyExitModel):
+        settings = {**model.settings, **settings}
+        return replace(model, budget=budget, settings=settings, curve=np.array(curve))
+    # Other kinds of models have no field for the curve.
+    return replace(model, settings={**model.settings, **settings, "curve": curve})
+
+
+def _plain(number: float) -> float | None:
+    """Return a limit, None if it is infinite."""
+    return number if np.isfinite(number) else None

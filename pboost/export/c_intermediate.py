@@ -1,0 +1,596 @@
+"""Intermediate representation of models for C files, and the conversion of each type of model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import Indicators, Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.table import column_label, first_unlike
+from pboost.models.base import Averaged, Model
+from pboost.models.calibrated import CalibratedModel
+from pboost.models.early_exit_model import EarlyExitModel
+from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
+from pboost.models.graph import DecisionGraph
+from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel, ProbitModel
+from pboost.models.graph_arrays import joints_of
+from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_ensemble import LEAF, TreeEnsemble
+from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.tree import Trees
+from pboost.models.as_trees import as_tree_ensemble, tests_of
+from pboost.values import Array, FloatArray, IntArray
+
+#: Links of `TreeEnsemble` with a C function; "shares" are already probabilities.
+LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
+#: Links that are the identity.
+PLAIN = ("identity", "shares")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tests:
+    """The splits of nodes: comparisons with a threshold, or membership in a category set.
+
+    Arrays are named as in `TreeEnsemble`.
+
+    Attributes
+    ----------
+    feature : ndarray of int32, shape (n,)
+        Feature of each node, or index in `inputs`.
+    threshold : ndarray, shape (n,)
+        Threshold of each node.
+    missing : ndarray of bool, shape (n,)
+        Whether a missing value goes to branch 1.
+    category_set : ndarray of int32, shape (n,)
+        Index of the category set, or -1 for a threshold.
+    sets : ndarray of uint8, shape (n_sets, bytes)
+        Category sets: category b is in a set if bit ``b % 8`` of byte ``b // 8`` is 1.
+    inputs : Projections or Separators, or None
+        Sums of features for the splits, or None if splits use features.
+    levels : Indicators or None
+        Indicators of categories in the sums, or None if only features are added.
+    """
+
+    feature: IntArray
+    threshold: Array
+    missing: NDArray[np.bool_]
+    category_set: IntArray
+    sets: NDArray[np.uint8]
+    inputs: Projections | Separators | None = None
+    levels: Indicators | None = None
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+
+class JointExits(NamedTuple):
+    """The positions in a walk where prediction can stop early.
+
+    Attributes
+    ----------
+    each : int
+        Number of trees between two positions; 0 for graphs.
+    at : ndarray of int32, shape (m,)
+        The positions in order: nodes of a graph, or the index of the next tree.
+    sure : ndarray of float64, shape (m,)
+        Prediction stops if the absolute value, or the lead of the largest value, is at least this.
+    slope : ndarray of float64, shape (m,)
+        Factor of the values of rows that stop there.
+    is_share : bool
+        Whether values are class shares, or the lead of one. They are clipped to their range.
+    unit : int
+        In fixed point, the power of two that divides products with `slope`; otherwise 0.
+    full_share : int
+        In fixed point, the representation of a share of 1.
+    even : ndarray of int64, shape (m,), or None
+        In fixed point with several shares, the number added to each after the factor.
+    """
+
+    each: int
+    at: IntArray
+    sure: Array
+    slope: Array
+    is_share: bool
+    unit: int = 0
+    full_share: int = 0
+    even: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """Walks of a row through nodes, one from each root, and the sums of the values on the path.
+
+    Attributes
+    ----------
+    tests : Tests
+        The splits of the nodes.
+    next : ndarray of int32, shape (n, 2)
+        Next node of each branch. Negative numbers end the walk, in trees at leaf ``-1 - next``.
+    root : ndarray of int32, shape (trees,)
+        First node of each walk, or a leaf as in `next`; -1 for a graph without nodes.
+    added : ndarray, shape (n, 2, K) or (leaves, K)
+        Values of the exits of a graph, or of the leaves of trees.
+    start : ndarray, shape (J,)
+        Initial values of the sums. Walk t adds to the sums from index ``K * t mod J`` on.
+    after : ndarray of float64, shape (J,), or None
+        Added at the end.
+    divisor : int
+        Divisor of the sums at the end.
+    lead : bool
+        Whether the result is the second sum minus the first.
+    exits : JointExits or None
+        Positions where prediction can stop early.
+    """
+
+    tests: Tests
+    next: IntArray
+    root: IntArray
+    added: Array
+    start: Array
+    after: FloatArray | None = None
+    divisor: int = 1
+    lead: bool = False
+    exits: JointExits | None = None
+
+    @property
+    def n_scores(self) -> int:
+        """Number of decision values."""
+        return 1 if self.lead else len(self.start)
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether values belong to exits of a graph instead of leaves."""
+        return self.added.ndim == 3
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether both branches of each node lead to the next node."""
+        n = len(self.tests)
+        after = np.append(np.arange(1, n), -1)[:n]
+        return self.is_graph and bool((self.next == after[:, None]).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AffineMap:
+    """K linear functions of a row, or of the row and its leaf in a tree.
+
+    Term t of a function is ``factor[t] * (x - center[t]) / scale[t]``. A missing value x is
+    replaced by ``fill[t]``.
+
+    Attributes
+    ----------
+    walk : Walk or None
+        The tree; its leaves have no values.
+    column : ndarray of int32, shape (n,), or None
+        Feature of each term, or None if term j uses feature j.
+    coefficient : ndarray of float64, shape (leaves, K, 1 + n)
+        Intercepts and factors.
+    fill : ndarray of float64, shape (leaves, n) or (1, n)
+        Replacement of missing values.
+    levels : Indicators or None
+        See `Tests`.
+    scaled : tuple of two ndarray of float64, shape (n,), or None
+        `center` and `scale`.
+    absent : ndarray of bool, shape (leaves, K), or None
+        Classes that are always below the others.
+    """
+
+    walk: Walk | None
+    column: IntArray | None
+    coefficient: FloatArray
+    fill: FloatArray
+    levels: Indicators | None
+    scaled: tuple[FloatArray, FloatArray] | None = None
+    absent: NDArray[np.bool_] | None = None
+
+    @property
+    def n_scores(self) -> int:
+        """Number of functions per leaf."""
+        return self.coefficient.shape[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EnsembleSum:
+    """Combination of the decision values of several models.
+
+    Attributes
+    ----------
+    members : tuple
+        Representations of the base learners.
+    link : tuple of str
+        Value of each base learner that is added: its probabilities by this link, see
+        `TreeEnsemble`; with "vote", 1 for the predicted class; with "identity", its decision
+        values.
+    weight : ndarray of float64, shape (members,)
+        Weight of each base learner.
+    place : tuple of ndarray of int32
+        For each base learner, the index of the sums that it adds to.
+    start : ndarray of float64, shape (J,)
+        Initial values of the sums.
+    divisor, lead
+        See `Walk`; the divisor may be a sum of weights.
+    """
+
+    members: tuple[Part, ...]
+    link: tuple[str, ...]
+    weight: FloatArray
+    place: tuple[IntArray, ...]
+    start: FloatArray
+    divisor: float = 1
+    lead: bool = False
+
+    @property
+    def n_scores(self) -> int:
+        """Number of decision values."""
+        return 1 if self.lead else len(self.start)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maps:
+    """Calibrated probabilities, expressed as decision values.
+
+    The result of a single map is half the log odds. The results of several maps are the logarithms
+    of their normalized probabilities.
+
+    Attributes
+    ----------
+    part : Part
+        The uncalibrated model. A single map of two values is applied to their difference.
+    model : CalibratedModel
+        The lines or knots of the maps.
+    """
+
+    part: Part
+    model: CalibratedModel
+
+    @property
+    def n_scores(self) -> int:
+        """Number of maps."""
+        return int(self.model.n_votes)
+
+    @property
+    def is_line(self) -> bool:
+        """Whether the result is half the value of a line, without logarithms."""
+        return self.model.slope is not None and self.n_scores == 1
+
+
+Part: TypeAlias = Walk | AffineMap | EnsembleSum | Maps
+
+
+def walks(part: Part | None) -> Iterator[Walk]:
+    """Yield all walks of a representation."""
+    if isinstance(part, Walk):
+        yield part
+    elif isinstance(part, EnsembleSum):
+        for member in part.members:
+            yield from walks(member)
+    elif part is not None:
+        yield from walks(part.walk if isinstance(part, AffineMap) else part.part)
+
+
+def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
+    """Return a representation with `change` applied to its walks."""
+    if isinstance(part, Walk):
+        return change(part)
+    if isinstance(part, EnsembleSum):
+        members = tuple(on_walks(member, change) for member in part.members)
+        return replace(part, members=members)
+    if isinstance(part, AffineMap):
+        return part if part.walk is None else replace(part, walk=change(part.walk))
+    return replace(part, part=on_walks(part.part, change))
+
+
+def is_exact(part: Part) -> bool:
+    """Return whether a representation needs no exponential function or logarithm."""
+    if isinstance(part, EnsembleSum):
+        plain = set(part.link) <= {"identity", "vote", "shares"}
+        return plain and all(map(is_exact, part.members))
+    return is_exact(part.part) and part.is_line if isinstance(part, Maps) else True
+
+
+# Conversion of each type of model, and the link of its decision values: graphs and trees
+
+#: With more classes, sums of shares are not in the order of the classes.
+MOST_SHARES = 7
+#: Arrays of a `TreeEnsemble` that define splits.
+TESTS = ("feature", "threshold", "missing", "category_set")
+
+
+def part_of(model: Model) -> Part:
+    """Return the representation of a model; raise a NotImplementedError if it is unsupported."""
+    return _lower(model)[0]
+
+
+@singledispatch
+def _lower(model: object) -> tuple[Part, str]:
+    """Return the representation of a model, and the link of its decision values."""
+    raise NotImplementedError(f"model: a {type(model).__name__} cannot be exported to C")
+
+
+@_lower.register
+def _(model: FunctionEnsemble) -> tuple[Part, str]:
+    raise NotImplementedError(
+        "model: a FunctionEnsemble contains Python functions and can only be pickled"
+    )
+
+
+def _tests(
+    arrays: dict[str, Any],
+    inputs: Projections | Separators | None = None,
+    levels: Indicators | None = None,
+) -> Tests:
+    """Return the splits of nodes from the arrays of a `TreeEnsemble`."""
+    if arrays["missing"] is None:
+        missing = np.zeros(len(arrays["feature"]), dtype=np.bool_)
+    else:
+        missing = arrays["missing"].astype(np.bool_)
+    # Only as many bytes as the largest category needs.
+    words = arrays["sets"].astype("<u8")
+    sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
+    used = np.flatnonzero(sets.any(axis=0))
+    sets = sets[:, : used[-1] + 1 if len(used) else 1].copy()
+    return Tests(**{**arrays, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
+
+
+@_lower.register
+def _(graph: DecisionGraph) -> tuple[Part, str]:
+    """Return the walk through a graph, with shared nodes where paths join."""
+    n, k, inputs = graph.n_nodes, graph.n_votes, graph.inputs
+    if isinstance(inputs, Oracles):
+        raise NotImplementedError(
+            "model: its nodes use oracles, which are Python functions and can only be pickled"
+        )
+    arrays = tests_of(graph, np.arange(n, dtype=np.int32))
+    if isinstance(inputs, Projections | Separators):
+        tests = _tests(arrays, inputs, indicators_of(graph.table))
+    elif inputs is None or isinstance(inputs, Subsets):
+        tests = _tests(arrays)
+    else:
+        raise NotImplementedError(
+            f"model: splits on {type(inputs).__name__} cannot be exported to C"
+        )
+    root = np.array([0 if n else -1], dtype=np.int32)
+    vote, bias = graph.vote.reshape(n, 2, k), np.atleast_1d(np.asarray(graph.bias, np.float64))
+    return Walk(tests, graph.next, root, vote, bias), "half log odds" if k == 1 else "softmax"
+
+
+def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
+    """Return the walks through trees, with inner nodes and leaves numbered separately."""
+    is_leaf = trees.feature == LEAF
+    number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
+    inner = np.flatnonzero(~is_leaf)
+    arrays = {name: getattr(trees, name) for name in TESTS}
+    inner_arrays = {name: None if array is None else array[inner] for name, array in arrays.items()}
+    return Walk(
+        _tests({**inner_arrays, "sets": trees.sets}),
+        number[trees.children[inner] + trees.start[inner, None]],
+        number[trees.root[:-1]],
+        trees.value[is_leaf],
+        np.zeros(trees.n_values),
+        **end,
+    )
+
+
+@_lower.register
+def _(model: Trees) -> tuple[Part, str]:
+    """Return walks that average class shares or predictions over the trees."""
+    trees = as_tree_ensemble(model)
+    n = trees.n_trees if trees.aggregation == "mean" else 1
+    is_lead = trees.classes is not None and len(trees.classes) == 2
+    return walks_of(trees, divisor=n, lead=is_lead), trees.link
+
+
+@_lower.register
+def _(model: GradientBoostingModel) -> tuple[Part, str]:
+    trees = as_tree_ensemble(model)
+    if _predicts_otherwise(model) and trees.link != "exp":
+        raise NotImplementedError(
+            f"model: the predictions of the loss {model.loss} cannot be computed in C"
+        )
+    return walks_of(trees, after=trees.bias), trees.link
+
+
+def _predicts_otherwise(model: object) -> bool:
+    if not isinstance(model, GradientBoostingModel) or model.classes is not None:
+        return False
+    return not model.loss.predicts_scores
+
+
+# Models that wrap another model
+
+
+@_lower.register
+def _(model: EarlyExitModel) -> tuple[Part, str]:
+    """Return the walk with the positions where prediction can stop early."""
+    if model.item is not None:
+        raise NotImplementedError(
+            "model: early exits within a feature cost cannot be exported to C; export model.model "
+            "instead"
+        )
+    walk, can = part_of(model.model), np.isfinite(model.threshold)
+    if not isinstance(walk, Walk):
+        raise NotImplementedError(
+            "model: early exits can only be exported to C for graphs, forests and sums of trees; "
+            f"export model.model, a {type(model.model).__name__}, instead"
+        )
+    is_share = isinstance(model.model, Averaged)
+    if is_share and model.n_votes > MOST_SHARES:
+        raise NotImplementedError(
+            f"model: early exits of class shares with more than {MOST_SHARES} classes cannot be "
+            "exported to C; export model.model instead"
+        )
+    if isinstance(model.model, DecisionGraph):
+        each, joints = 0, np.append(0, joints_of(model.model.next))
+    else:
+        each = len(walk.root) // model.model.n_stages
+        joints = each * np.arange(model.model.n_stages)
+    at = joints[can].astype(np.int32)
+    exits = JointExits(each, at, model.threshold[can], model.slope[can], is_share)
+    return replace(walk, exits=exits), "none"
+
+
+@_lower.register
+def _(model: CalibratedModel) -> tuple[Part, str]:
+    return Maps(part_of(model.model), model), "half log odds" if model.n_votes == 1 else "softmax"
+
+
+# Sums
+
+
+def _sum(
+    model: Any,
+    constant: float,
+    factor: FloatArray,
+    fill: FloatArray | None,
+    scale: FloatArray | None = None,
+) -> AffineMap:
+    """Return a linear function of the features; with `scale`, `fill` is subtracted first."""
+    used = np.flatnonzero(factor)
+    fill = np.zeros(len(used)) if fill is None else fill[used]
+    return AffineMap(
+        None,
+        used.astype(np.int32),
+        np.append(constant, factor[used])[None, None],
+        fill[None],
+        indicators_of(model.table),
+        None if scale is None else (fill, scale[used]),
+    )
+
+
+@_lower.register
+def _(model: LinearModel) -> tuple[Part, str]:
+    constant = model.bias + float(model.step[model.feature == CONSTANT].sum())
+    return _sum(model, constant, model.weights, model.center, model.scale), "half log odds"
+
+
+@_lower.register
+def _(model: ProbitModel) -> tuple[Part, str]:
+    return _sum(model, model.intercept, model.slopes, model.mean), "probit"
+
+
+@_lower.register
+def _(model: ProbitTree) -> tuple[Part, str]:
+    means, walk = means_of(model), walks_of(as_tree_ensemble(model.partition))
+    fill = np.zeros((1, model.n_added)) if means is None else means
+    absent = (model.taken == NO_ROW) & (model.n_functions > 1)
+    return AffineMap(
+        walk, None, model.coefficient, fill, indicators_of(model.table), absent=absent
+    ), "probit"
+
+
+# Models that combine other models
+
+
+def _members(models: Any) -> list[tuple[Part, str]]:
+    """Return the representations of base learners, if one file can contain them."""
+    for member in models:
+        if isinstance(member, EarlyExitModel):
+            raise NotImplementedError(
+                "model: a base learner is an EarlyExitModel, which can only be exported by itself"
+            )
+        if is_foreign(member):
+            raise NotImplementedError(
+                f"model: a base learner is a {type(member).__name__} of another package, which can "
+                "only be pickled"
+            )
+    column = first_unlike([member.row_table for member in models], models[0].n_features)
+    if column is not None:
+        label = column_label(models[0].feature_names, column)
+        raise NotImplementedError(
+            f"model: its base learners use different codes for the categories of {label}, but a C "
+            "file can only read one; export the base learners in model.models, or merge rare "
+            "categories so that there are at most 255"
+        )
+    return [_lower(member) for member in models]
+
+
+def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> EnsembleSum:
+    """Return the sum of the votes of base learners, or of their probabilities."""
+    place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
+    of = _members(models)
+    if how == "soft":
+        of = [_with_shares(*member) for member in zip(models, of, strict=True)]
+    parts, links = zip(*of, strict=True)
+    links = links if how == "soft" else ("vote",) * len(parts)
+    end = {"start": np.zeros(len(classes)), **end}
+    return EnsembleSum(parts, links, weight, place, **end)
+
+
+def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
+    """Return a base learner whose probabilities are added, and its link."""
+    part, link = of
+    if link not in LINKS:
+        raise NotImplementedError(
+            f"model: the probabilities of a base learner, a {type(model).__name__}, cannot be "
+            "computed in C"
+        )
+    if isinstance(part, Walk | EnsembleSum) and link == "shares":
+        return replace(part, lead=False), link
+    if isinstance(model, DecisionGraph) and link == "softmax" and not model.n_nodes:
+        assert isinstance(part, Walk)
+        return replace(part, start=model.probabilities(part.start[None])[0]), "shares"
+    return part, link
+
+
+@_lower.register
+def _(model: OneVsRest) -> tuple[Part, str]:
+    of, n = _members(model.models), len(model.models)
+    parts, links = zip(*of, strict=True)
+    if len(set(links)) > 1 or not set(links) <= set(LINKS):
+        raise NotImplementedError(
+            "model: the decision values of its base learners are of different kinds, and comparing "
+            "their probabilities is not supported in C"
+        )
+    if any(part.n_scores > 1 for part in parts):
+        raise NotImplementedError(
+            "model: base learners with several decision values cannot be exported to C"
+        )
+    place = tuple(np.arange(n, dtype=np.int32)[:, None])
+    is_probit = all(isinstance(member, ProbitModel | ProbitTree) for member in model.models)
+    link = "probit" if is_probit else "none"
+    return EnsembleSum(parts, ("identity",) * n, np.ones(n), place, np.zeros(n)), link
+
+
+@_lower.register
+def _(model: WeightedVote) -> tuple[Part, str]:
+    return _added(model.models, "hard", model.classes, model.alpha, start=model.bias), "softmax"
+
+
+@_lower.register
+def _(model: Bagging) -> tuple[Part, str]:
+    n, models, classes = len(model.models), model.models, model.classes
+    if classes is not None:
+        end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
+        return _added(models, model.voting, classes, np.ones(n), **end), "shares"
+    parts = tuple(part for part, _ in _members(models))
+    if any(member.classes is not None or _predicts_otherwise(member) for member in models):
+        raise NotImplementedError(
+            "model: a bagged regression can only be exported to C if its base learners predict "
+            "their decision values"
+        )
+    place = (np.zeros(1, dtype=np.int32),) * n
+    return EnsembleSum(parts, ("identity",) * n, np.ones(n), place, np.zeros(1), n), "identity"
+
+
+@_lower.register
+def _(model: SubaggedProbitTrees) -> tuple[Part, str]:
+    n, classes, members = len(model), model.classes, list(model)
+    end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
+    if model.voting != "soft":
+        return _added(members, "hard", classes, np.ones(n), **end), "shares"
+    means = tuple(
+        _added(of.models, "soft", classes, of.alpha, divisor=float(of.alpha.sum()))
+        for of in members
+    )
+    place = (np.arange(len(classes), dtype=np.int32),) * n
+    return EnsembleSum(
+        means, ("shares",) * n, np.ones(n), place, np.zeros(len(classes)), **end
+    ), "shares"

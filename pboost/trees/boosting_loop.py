@@ -1,0 +1,467 @@
+"""The training loop of gradient boosting, which can continue after it has returned a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pboost._core import boost
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.read.check_xy import scaled_weights
+from pboost.data.read.convert import Features
+from pboost.data.resampling import make_bags
+from pboost.data.targets import weight_of_copy
+from pboost.data.training_data import Problem
+from pboost.growth.graph_growth import STOPPED, Callback, GradientBoostingStep
+from pboost.growth.tree import CartLimits
+from pboost.growth.validation import ValidationRows, validation_rows
+from pboost.losses import Loss, Softmax, is_of_package
+from pboost.models.random_forest import RandomForest, join_trees
+from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.tree import Tree
+from pboost.threads import Workers
+from pboost.trees import pooled_growth as pooling
+from pboost.trees.random_forest import nodes_of_rows
+from pboost.trees.pooled_growth import growth_by_pairs
+from pboost.trees.regularization import Restraints, draws_columns
+from pboost.trees.tree_rounds import ExactRounds, Rounds
+from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.gradients import RoundWeights, Steps, check_size, targets_of, weights_of
+from pboost.trees.multi_output_rounds import VectorRounds
+from pboost.values import Array, Bar, FloatArray
+
+
+class Growing(NamedTuple):
+    """The loss, limits and options with which trees are grown."""
+
+    loss: Loss
+    limits: CartLimits
+    steps: Steps
+    restraints: Restraints
+    has_one_tree: bool
+
+
+class SumRows(Protocol):
+    """The training rows of gradient boosting, in one table or in partitions.
+
+    Attributes
+    ----------
+    problem : Problem
+        Features, targets and validation rows.
+    of_row, greatest : float
+        Unit of the weights, see `weight_of_copy`, and the largest weight; both 1 without weights.
+    """
+
+    problem: Problem
+    of_row: float
+    greatest: float
+
+    def take_targets(self, loss: Loss, y: object) -> Array | None:
+        """Compute the targets of the loss; return the classes."""
+
+    def sort_once(self) -> None:
+        """Sort the features once for all trees."""
+
+    def n_copies(self) -> float:
+        """Return the sum of the weights in units of `of_row`."""
+
+    def weights(self, is_binned: bool) -> RoundWeights:
+        """Return the weights for the rounds."""
+
+    def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
+        """Return the initial decision value, or one per class with softmax."""
+
+    def scan(self) -> pooling.Scanned:
+        """Return the rows that decide how trees grow; see `growth_by_pairs`."""
+
+    def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
+        """Return the object that grows the trees of a round."""
+
+    def begin_bags(self, bag: object, generator: np.random.Generator) -> bool:
+        """Prepare the subsamples; return whether each tree uses all rows."""
+
+    def listed(self, number: int) -> Any:
+        """Return the rows of a tree."""
+
+    def given_values(self, tree: Tree) -> FloatArray:
+        """Return the values of a tree of an earlier fit for all rows."""
+
+    def refuse_first(self, rounds: object) -> None:
+        """Raise ValueError if the first tree cannot be fitted to the derivatives."""
+
+
+class TableRows:
+    """The training rows if they are in one table; see `SumRows`."""
+
+    def __init__(self, problem: Problem, X: object, n_threads: int | None) -> None:
+        self.problem, self._n_threads = problem, n_threads
+        self.of_row = weight_of_copy(problem.weights)
+        self.greatest = 1.0 if problem.weights is None else float(problem.weights.max())
+        self._weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # takes no memory
+        if problem.weights is not None:
+            self._weight = problem.weights / self.greatest  # 0 for validation rows
+        self._features = X if isinstance(X, Features) else None
+
+    def take_targets(self, loss: Loss, y: object) -> Array | None:
+        """Compute the targets of the loss; return the classes."""
+        classes, self._y = targets_of(self.problem, loss, y)
+        return classes
+
+    def sort_once(self) -> None:
+        """Sort the features once for all trees."""
+        self.problem = self.problem.sorted_once(self._n_threads)
+
+    def n_copies(self) -> float:
+        """Return the sum of the weights in units of `of_row`."""
+        weights = self.problem.weights
+        return self.problem.n_rows if weights is None else boost.exact_sum(weights) / self.of_row
+
+    def weights(self, is_binned: bool) -> RoundWeights:
+        """Return the weights for the rounds."""
+        unit = self.of_row / self.greatest if is_binned else None
+        self._weights = weights_of(self._weight, unit)
+        return self._weights
+
+    def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
+        """Return the initial decision value, or one per class with softmax."""
+        classes, y, weight = self.problem.classes, self._y, self._weight
+        if not is_constant:
+            return np.zeros(len(classes)) if isinstance(loss, Softmax) else 0.0  # type: ignore[arg-type]
+        if self._weights.are_copies and self._weights.of_rows is not None:
+            weight = self._weights.of_rows
+        if isinstance(loss, Softmax):
+            return np.asarray(loss.constant(y, weight))
+        used = np.flatnonzero(weight > 0)
+        y, weight = y[used], weight[used]
+        if not is_of_package(loss):
+            check_size(loss, y, np.zeros(len(y)), self.problem.input_rows(used))
+        return float(loss.constant(y, weight))
+
+    def scan(self) -> pooling.Scanned:
+        """Return the rows that decide how trees grow; see `growth_by_pairs`."""
+        columns, weights = self.problem.columns, self._weights
+        assert isinstance(columns, BinnedColumns)
+        used = None if weights.of_rows is None else weights.of_rows > 0
+        rows, codes = pooling.scanned_part(columns, used, weights.n_copies)
+        few = None if weights.of_rows is None else weights.of_rows[rows]
+        return pooling.few_rows(codes, self._y[rows], few, weights.n_copies)
+
+    def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
+        """Return the object that grows the trees of a round."""
+        f = np.repeat(np.expand_dims(bias, -1), len(self._y), axis=-1)
+        make = partial(self._one, growing, workers)
+        if not isinstance(growing.loss, Softmax):
+            return make(self._y, growing.loss, self._weights, f, growing.steps)
+        kind = VectorRounds if growing.has_one_tree else SoftmaxRounds
+        return kind(self._y, self._weights, f, growing.steps, make, workers)
+
+    def _one(
+        self,
+        growing: Growing,
+        workers: Workers,
+        y: FloatArray,
+        loss: Loss,
+        weights: RoundWeights,
+        f: FloatArray,
+        steps: Steps,
+    ) -> Rounds | ExactRounds:
+        """Return the object that grows a single tree per round."""
+        nothing = np.broadcast_to(0.0, len(y))  # takes no memory
+        label = np.empty(0, dtype=np.int32)
+        problem = replace(self.problem, classes=None, label=label, y=nothing)
+        limits = growing.limits
+        if isinstance(problem.columns, BinnedColumns):
+            case = problem, y, loss, weights, f, limits, steps
+            return Rounds(*case, growing.restraints, workers)
+        weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
+        return ExactRounds(problem, y, loss, weight, f, limits, steps, workers.n_threads)
+
+    def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
+        """Prepare the subsamples; return whether each tree uses all rows."""
+        entries = self.problem.entries
+        case = self._weight, len(self._y), bag, False, generator
+        self._bags = make_bags(*case, entries=entries, name="subsample")
+        self._rows = self._bags.rows
+        if entries is not None:
+            self._rows = np.flatnonzero(self._weight > 0).astype(np.int32)
+        self._is_whole = self._bags.size == len(self._bags.rows)
+        return self._is_whole
+
+    def listed(self, number: int) -> Any:
+        """Return the rows of a tree."""
+        if self._is_whole:
+            return self._rows
+        return np.flatnonzero(self._bags.draw(number)[0] > 0).astype(np.int32)
+
+    def given_values(self, tree: Tree) -> FloatArray:
+        """Return the values of a tree of an earlier fit for all rows."""
+        rows = np.arange(self.problem.n_rows)
+        if self._features is None:
+            values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
+            return values
+        # The bins of these rows need not contain the thresholds of an earlier tree as edges.
+        values = tree.predict(self._features)[self.problem.input_rows(rows)]
+        return values
+
+    def refuse_first(self, rounds: Any) -> None:
+        """Raise ValueError if the first tree cannot be fitted to the derivatives."""
+        rows = np.flatnonzero(self._weight > 0)
+        check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.input_rows(rows))
+
+
+class LossEarlyStopping:
+    """Early stopping on a validation set, with `validation` and `n_iter_no_change`.
+
+    Attributes
+    ----------
+    settings : dict
+        The options; empty without validation.
+    losses : list of float
+        Mean validation loss before the first tree and after each round.
+    seen : ndarray of uint64, or None
+        Digest of the training and validation rows.
+    """
+
+    def __init__(
+        self,
+        validation: object,
+        n_iter_no_change: object,
+        problem: Problem,
+        loss: Loss,
+        generator: np.random.Generator,
+        remote_watch: Any = None,
+    ) -> None:
+        """`remote_watch` computes the losses if the validation rows are in partitions."""
+        self.settings: Mapping[str, Any] = {}
+        self.losses: list[float] = []
+        self._loss = loss
+        self.rows = validation_rows(validation, n_iter_no_change, problem, generator)
+        self.seen = problem.seen if self.rows is None else self.rows.problem.seen
+        self._there = None
+        if self.rows is not None:
+            self.settings = self.rows.settings
+            self._there = None if self.rows.elsewhere is None else remote_watch
+            try:
+                self._check(problem)
+            except ValueError as error:
+                raise ValueError(f"validation: {error}") from None
+
+    def _check(self, problem: Problem) -> None:
+        """Check the targets of the validation rows, and scale their weights."""
+        assert self.rows is not None
+        if self._there is not None:
+            self._there.begin_watch(self._loss)
+            return
+        self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
+        if problem.classes is None:
+            y, drawn = self.rows.y, self.rows.drawn
+            Loss.check_targets(self._loss, y, drawn if len(drawn) else np.arange(len(y)))
+
+    @property
+    def latest(self) -> float | None:
+        """Mean validation loss after the latest tree."""
+        return self.losses[-1] if self.losses else None
+
+    @property
+    def best(self) -> int:
+        """Smallest number of rounds with the lowest loss."""
+        return int(np.argmin(self.losses))
+
+    def begin(self, bias: float | FloatArray) -> None:
+        """Store the initial decision value, or one per class with softmax."""
+        if self._there is not None:
+            self._note(self._there.watched(()))
+        elif self.rows is not None:
+            y = self.rows.y
+            is_two = y.dtype.kind == "b" and not np.ndim(bias)
+            self._y = np.where(y, 1.0, -1.0) if is_two else y
+            self._f = np.repeat(np.expand_dims(bias, -1), len(y), axis=-1)
+            self._measure(self.rows)
+
+    def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
+        """Compute the loss after a round; return whether to stop.
+
+        `made` returns the trees of the round, and `f` has the decision values of the training rows,
+        shape (n,), or (J, n) with softmax.
+        """
+        rows = self.rows
+        if rows is None:
+            return False
+        if self._there is not None:
+            trees = made()
+            self._note(self._there.watched(trees if isinstance(trees, list) else [trees]))
+        else:
+            if rows.X is None:
+                self._f = f[..., rows.drawn]
+            else:
+                self._f = self._f + self._predictions(made(), rows.X)
+            self._measure(rows)
+        return len(self.losses) - 1 - self.best >= rows.n_iter_no_change
+
+    def _predictions(self, trees: Tree | list[Tree], X: Array) -> FloatArray:
+        if isinstance(trees, list):
+            return np.stack([self._predictions(tree, X) for tree in trees])
+        return trees.predict(Features(X, trees.feature_names, trees.table)).T
+
+    def _measure(self, rows: ValidationRows) -> None:
+        value = self._loss.value(self._y, self._f.T)
+        self._note(float(np.average(value, weights=rows.weight)))
+
+    def _note(self, mean: float) -> None:
+        self.losses.append(self._loss.reported * mean)
+
+
+class SumFit:
+    """The state of a fit: its trees so far, and the rounds that grow more of them.
+
+    Attributes
+    ----------
+    trees : list
+        The tree of each round; with softmax the list of its trees.
+    rounds : Rounds, ExactRounds, SoftmaxRounds, VectorRounds or ShardedRounds
+        Grows the trees of a round.
+    end : str
+        Why no more trees can be added; empty if they can.
+    made, n_made : RandomForest or None, int
+        The trees that were already converted to a model, and their number of rounds.
+    """
+
+    def __init__(
+        self,
+        rows: SumRows,
+        growing: Growing,
+        watch: LossEarlyStopping,
+        settings: dict[str, Any],
+        classes: Array | None,
+        workers: Workers,
+        generator: np.random.Generator,
+        first_model: GradientBoostingModel | None,
+    ) -> None:
+        self.loss = loss = growing.loss
+        self.rows, self.watch, self.settings = rows, watch, settings
+        self.classes, self.workers = classes, workers
+        self.trees: list[Any] = []
+        self.end = ""
+        uses_all_rows = rows.begin_bags(settings["subsample"], generator)
+        self.is_same = uses_all_rows and not draws_columns(
+            settings
+        )  # each tree uses all rows and features
+        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
+        is_constant = settings["init"] == "constant"
+        self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
+        self.first_trees = () if first_model is None else tuple(_by_rounds(first_model))
+        self.made, self.n_made = (
+            None if first_model is None else first_model.trees,
+            len(self.first_trees),
+        )
+        unit = rows.of_row if weights.are_copies else rows.greatest
+        growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
+        settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
+        growing = growing._replace(
+            limits=replace(limits, criterion="squared_error"),
+            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
+            restraints=growing.restraints.of_unit(unit),
+        )
+        self.rounds = rows.rounds(growing, self.bias, workers)
+        self.training_loss = [self.rounds.mean_loss]
+        watch.begin(self.bias)
+
+    def grow(self, bar: Bar, n_reported: int) -> GradientBoostingModel:
+        """Add trees and return the model; skip the callback in the first `n_reported` rounds."""
+        with self.workers, bar(self.settings["n_estimators"], "steps", n_reported) as callback:
+            return self._model(self._run(callback, n_reported))
+
+    def go_on(self, n_estimators: int, bar: Bar) -> GradientBoostingModel:
+        """Continue training up to a total of `n_estimators` rounds, and return the model."""
+        self.settings = {**self.settings, "n_estimators": n_estimators}
+        return self.grow(bar, len(self.trees))
+
+    def _run(self, callback: Callback | None, n_reported: int) -> str:
+        """Add trees until training ends; return the reason."""
+        for step in range(len(self.trees) + 1, self.settings["n_estimators"] + 1):
+            if self.end:
+                break
+            record = self._add(step)
+            if callback is None or record is None or step <= n_reported:
+                continue
+            if callback(step, record):
+                return STOPPED
+        return self.end or "all trees are there"
+
+    def _add(self, step: int) -> GradientBoostingStep | None:
+        """Add the trees of a round; return None and set `end` if there are none."""
+        rounds = self.rounds
+        tree = self._next_tree(step)
+        if tree is None:
+            if not self.trees:
+                self.rows.refuse_first(rounds)
+                raise ValueError(
+                    "loss: expected derivatives with finite Newton steps, got infinite or NaN steps"
+                )
+            self.end = "the loss of a row is too large to continue"
+            return None
+        value = rounds.values(tree)
+        if step > 1 and self.is_same and not value.any():
+            self.end = "no leaf lowers the loss"
+            return None
+        self.trees.append(tree)
+        self.training_loss.append(rounds.mean_loss)
+        if self.watch.add(partial(rounds.tree, tree), rounds.f):
+            n_rounds = self.watch.settings["n_iter_no_change"]
+            unit = "rounds" if self.loss.is_multiclass else "trees"
+            self.end = f"no improvement on the validation set for {n_rounds} {unit}"
+        n_trees = np.size(self.bias) if value.ndim == 1 else 1
+        n_leaves = (len(value) + n_trees) // 2
+        return GradientBoostingStep(n_leaves, rounds.mean_loss, self.watch.latest)
+
+    def _model(self, stop_reason: str) -> GradientBoostingModel:
+        """Return the model, with the number of rounds that is best on the validation set."""
+        kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
+        return GradientBoostingModel(
+            self._forest(kept),
+            self.bias,
+            self.loss,
+            self.classes,
+            self.settings,
+            stop_reason,
+            np.array(self.training_loss[: kept + 1]),
+            np.array(self.watch.losses) if self.watch.settings else None,
+            seen=self.watch.seen,
+        )
+
+    def _forest(self, kept: int) -> RandomForest:
+        """Return the trees of the first rounds; convert only those that are new."""
+        made = self.made
+        if made is None:
+            made = self.rounds.forest(self.trees[:kept])
+        elif kept < self.n_made:
+            return made[: kept * (len(made) // self.n_made)]
+        elif kept > self.n_made:
+            parts = made, self.rounds.forest(self.trees[self.n_made : kept])
+            made = join_trees(parts, made.settings, None)
+        self.made, self.n_made = made, kept
+        return made
+
+    def _next_tree(self, step: int) -> Any:
+        """Return the tree of a round, from the earlier fit or newly grown; None on overflow."""
+        rounds = self.rounds
+        if step > len(self.first_trees):
+            return rounds.grow(self.rows.listed(step - 1))
+        trees = self.first_trees[step - 1]
+        rounds.number += len(trees) if isinstance(trees, list) else 1
+        if self.settings["feature_costs"] is not None:
+            rounds.pay_given(trees if isinstance(trees, list) else [trees])
+        rounds.add_fitted(trees, self.rows.given_values)
+        rounds.look()
+        return trees
+
+
+def _by_rounds(model: GradientBoostingModel) -> Iterator[Any]:
+    """Yield the tree of each round, or with softmax the list of its trees."""
+    trees, n = list(model.trees), model.n_trees
+    for start in range(0, len(trees), n):
+        yield trees[start : start + n] if model.loss.is_multiclass else trees[start]

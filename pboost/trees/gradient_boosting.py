@@ -1,0 +1,493 @@
+"""Gradient boosting: each tree is fitted to the gradient of the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Annotated, Any, Literal, TypedDict, Unpack, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.feature_costs import CostOptions
+from pboost.data.row_source import RowOptions, RowSource
+from pboost.data.resampling import check_bag
+from pboost.growth.validation import GIVEN, ValidationOptions, held_share
+from pboost.losses import Loss, LossName, check_loss, is_of_package
+from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.threads import Workers
+from pboost.trees.cart import (
+    BinOptions,
+    FeatureCount,
+    FitData,
+    SpecialOptions,
+    check_labels,
+    fit_cart_problem,
+    limits_of_problem,
+)
+from pboost.trees.pooled_growth import limits_of_growth, plain_comparisons
+from pboost.trees.regularization import (
+    check_l2,
+    draws_columns,
+    l2_of,
+    plain_interactions,
+    plain_monotone,
+    read_restraints,
+    refuse_restraints,
+)
+from pboost.trees.boosting_loop import Growing, LossEarlyStopping, SumFit, SumRows, TableRows
+from pboost.trees.gradients import Steps, loss_of, task_of_loss
+from pboost.values import (
+    MOST_NODES,
+    Auto,
+    Bar,
+    Task,
+    bar_of,
+    check_choice,
+    check_integer,
+    check_number,
+    generator_state,
+)
+from pboost.values.options import FitOptions, Option, builder, filled
+
+#: Default `max_delta_step` for classification, the bound on the targets of LogitBoost.
+MAX_STEP = 4.0
+#: Options that have the same meaning in `fit_cart`.
+TREE_OPTIONS = (
+    "max_depth",
+    "max_leaf_nodes",
+    "min_samples_leaf",
+    "search",
+    "max_bins",
+    "missing",
+    "categorical_smoothing",
+)
+
+
+class TuningOptions(TypedDict, total=False):
+    """The hyperparameters of gradient boosting to tune first.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Maximum number of trees. With the softmax loss it is the number of rounds: each round adds
+        one tree per class, or a single tree with ``multi_strategy="multi_output_tree"``.
+    learning_rate : float
+        Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
+        often generalize better.
+    max_depth : int or None
+        Maximum depth of each tree; 1 gives stumps. None means no limit.
+    max_leaf_nodes : int or None
+        Maximum number of leaves of each tree. If given, trees grow best-first. `max_depth` also
+        applies unless it is None.
+    min_samples_leaf : int
+        Minimum number of training rows in a leaf.
+    l2_regularization : float or "auto"
+        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. Larger
+        values shrink the leaf values. "auto" depends on the loss (see Notes).
+    subsample : float, int or None
+        Training rows for each tree, drawn without replacement: a fraction in (0, 1] or a number.
+        None uses all rows.
+    max_features : int, float, "sqrt", "log2" or None
+        Number or fraction of the features to consider for each split, drawn anew at each node.
+        None considers all features.
+    """
+
+    n_estimators: Annotated[int, Option(100, check_integer, min_value=1)]
+    learning_rate: Annotated[
+        float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)
+    ]
+    max_depth: Annotated[int | None, Option(3, check_integer, min_value=1)]
+    max_leaf_nodes: Annotated[
+        int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
+    ]
+    min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
+    l2_regularization: Annotated[float | Auto, Option("auto", check_l2)]
+    subsample: Annotated[float | int | None, Option(None, check_bag)]
+    max_features: Annotated[FeatureCount | float | None, Option(None)]
+
+
+class RegularizationOptions(TypedDict, total=False):
+    """The task, and further limits on trees and leaf values.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, optional
+        Type of the target. By default it follows from `loss`, or else from `y`: strings, booleans
+        and up to 20 distinct integers are classes, non-integers are not. With more distinct
+        integers, set it.
+    min_child_weight : float
+        Minimum sum of Hessians in each child of a split.
+    min_split_gain : float
+        Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`
+        (see Notes).
+    max_features_per_tree : int, float, "sqrt", "log2" or None
+        Number or fraction of the features that a tree can use, drawn anew for each tree;
+        `max_features` then draws from these. None uses all.
+    monotonic_cst : mapping of str or int to int, or sequence of int, optional
+        Numerical features with which predictions never decrease (1) or never increase (-1): a
+        mapping from names or positions, or one of 1, 0 or -1 per feature. Missing values are not
+        constrained.
+    interaction_cst : sequence of sequences of str or int, optional
+        Groups of features, by name or position. Each path from the root to a leaf uses features of
+        one group only. Features in no group form a further group.
+    max_delta_step : float, None or "auto"
+        Maximum absolute leaf value, before `learning_rate`. None means no limit. "auto" is 4 for
+        classification and for the Poisson loss, else None.
+    init : {"constant", "zero"}
+        Decision value before the first tree: the constant that minimizes the loss, or 0.
+    """
+
+    task: Annotated[Literal["classification", "regression"] | None, Option(None)]
+    min_child_weight: Annotated[float, Option(0.0, check_number, min_value=0.0)]
+    min_split_gain: Annotated[float, Option(0.0, check_number, min_value=0.0)]
+    max_features_per_tree: Annotated[FeatureCount | float | None, Option(None)]
+    monotonic_cst: Annotated[
+        Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)
+    ]
+    interaction_cst: Annotated[
+        Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)
+    ]
+    max_delta_step: Annotated[float | Auto | None, Option("auto")]
+    init: Annotated[Literal["constant", "zero"], Option("constant")]
+
+
+class AdvancedOptions(TypedDict, total=False):
+    """Options that few users need.
+
+    Parameters
+    ----------
+    cost_tradeoff : float, optional
+        Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
+        minus this number times the cost, and made only if the difference is positive. Default: the
+        gain divided by the cost.
+    leaf_update : {"auto", "line_search", "newton"}
+        Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
+        step, which is faster and needs a second derivative. "auto" is "line_search".
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}
+        Trees per round of the softmax loss: one per class, or one tree whose leaves have a value
+        for each class. The latter predicts faster.
+    histogram_precision : {"auto", "packed", "wide"}
+        Rounding of gradients and Hessians in a binned search: "packed" to 18 and 19 bits, "wide"
+        to 35 bits in up to twice the time. "auto" is "wide" when a few gradients dominate.
+    growth : {"auto", "independent", "pooled", "symmetric", "cost_efficient"}
+        How nodes choose their splits: each node by its own gain ("independent"), all nodes of a
+        level together ("symmetric"), a mix of both ("pooled"), or by the gain per comparison
+        ("cost_efficient"). See Notes.
+    tree_comparisons : float or sequence of float, optional
+        With ``growth="cost_efficient"``: the maximum mean number of comparisons per training row
+        in a tree (default 4). In a sequence, the last number is used for all further trees.
+    """
+
+    cost_tradeoff: Annotated[float | None, Option(None)]
+    leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
+    multi_strategy: Annotated[
+        Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")
+    ]
+    histogram_precision: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
+    growth: Annotated[
+        Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
+    ]
+    tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
+
+
+class FurtherOptions(
+    RegularizationOptions, SpecialOptions, BinOptions, CostOptions, AdvancedOptions, total=False
+):
+    """The options that are stored in the settings of a model, except those to tune first."""
+
+
+class SumOptions(TuningOptions, FurtherOptions, total=False):
+    """The options that are stored in the settings of a model, except its loss."""
+
+
+class GradientBoostingOptions(
+    TuningOptions, ValidationOptions, RowOptions, FitOptions, FurtherOptions, total=False
+):
+    """The options of `fit_gradient_boosting`, without the loss.
+
+    Parameters
+    ----------
+    feature_costs : sequence of float or mapping, optional
+        Cost >= 0 of each feature, or a mapping from names or positions. A row pays for a feature
+        once in the whole model. Splits are chosen by gain per cost.
+    search : {"auto", "exact", "binned"}
+        "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
+        much faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
+        SortedColumns.
+    validation : tuple or float, optional
+        Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
+        (0, 0.5] of the training rows. The model keeps the number of trees with the lowest
+        validation loss.
+    n_iter_no_change : int, optional
+        With `validation`: stop after this number of trees without improvement. Default: 50.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Seed for `subsample`, `validation` and the features that are drawn.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each round with its number and a
+        `pboost.growth.graph_growth.GradientBoostingStep`. Return True to stop.
+    """
+
+
+@builder
+def fit_gradient_boosting(
+    X: object,
+    y: ArrayLike | None = None,
+    *,
+    loss: LossName | Loss | None = None,
+    **options: Unpack[GradientBoostingOptions],
+) -> GradientBoostingModel:
+    """Fit gradient-boosted trees for classification or regression.
+
+    Tune the ten parameters from `n_estimators` to `n_iter_no_change` first. Then come parameters
+    for data, random numbers and progress, further regularization, missing values and categories,
+    split search, feature costs and growth.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features. Missing values go to the child with the better split, or if the node had none in
+        training, with more training weight. Categorical features are split by a set of categories.
+    y : array_like of shape (n,), optional
+        Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
+    loss : str or Loss, optional
+        Loss to minimize, see `pboost.losses`. Classification: "exponential", "log_loss", "hinge" or
+        "probit" for two classes, "softmax" for any number. Regression: "squared_error",
+        "absolute_error", "huber", "quantile" or "poisson". Default: "log_loss", "softmax" or
+        "squared_error".
+    **options
+        See `GradientBoostingOptions`.
+
+    Returns
+    -------
+    GradientBoostingModel
+        Use it with `predict`, `decision_function`, `staged_decision_function` and others.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is invalid; the message names the argument.
+    MemoryError
+        If two numbers per class and row do not fit into memory with the softmax loss.
+
+    Notes
+    -----
+    Each tree fits the Newton steps -g / h with weights h by least squares, where g and h are the
+    gradient and the Hessian of each row [2]_. If the loss has no second derivative, the targets are
+    -g. The gain of a split is G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2), where G and
+    H are the sums of g and h in the two children and in the node, and l2 is `l2_regularization`.
+    The gain is about twice the reduction of the loss. Splits with a negative gain, which
+    `l2_regularization` can cause, are made unless `min_split_gain` is positive.
+
+    The default of `l2_regularization` is 0 for regression, for losses of your own and for losses
+    without a second derivative. For the other losses it is the weight of two rows (of one row with
+    softmax or the squared error). A custom loss ignores `l2_regularization` in leaf values unless
+    `leaf_update` is "newton".
+
+    A binned search adds rounded numbers without further error, so the model depends neither on the
+    order of the rows nor on the processor. If all weights are multiples of one weight, up to 64
+    times it, a weighted row counts as that many copies. Only a binned search supports
+    `l2_regularization`, `min_child_weight`, `min_split_gain`, `max_features`,
+    `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
+    and values of `growth` other than "independent".
+
+    Softmax with two classes gives the probabilities of the log loss [1]_, since its leaves take
+    half a step. A tree for all classes takes the split with the largest sum of gains over the
+    classes [3]_.
+
+    ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
+    built-in loss other than softmax, it is "symmetric" if two features together predict far better
+    than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is always
+    "independent" with `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`,
+    `feature_costs`, "multi_output_tree" or an exact search. A symmetric tree has the same split in
+    all nodes of a level. "pooled" mixes gains from the fourth level on: 0.8 of the gain in all
+    nodes of the level and 0.2 of the gain in the node. With "cost_efficient", use
+    ``max_depth=None``; trees then have at most 1024 leaves.
+
+    With stumps, the exponential loss, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
+    and ``l2_regularization=0``, the model equals that from `fit_adaboost` with ``votes="domain"``,
+    ``smoothing=0`` and ``weak.stump(criterion="gini")``.
+
+    References
+    ----------
+    .. [1] J. H. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+       Statistics 29 (2001), algorithm 1.
+    .. [2] J. Friedman, T. Hastie and R. Tibshirani, "Additive logistic regression: a statistical
+       view of boosting", Annals of Statistics 28 (2000), algorithm 3.
+    .. [3] Z. Zhang and C. Jung, "GBDT-MO: gradient-boosted decision trees for multiple outputs",
+       IEEE Transactions on Neural Networks and Learning Systems 32 (2021).
+    .. [4] Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise
+       interactions", KDD 2013, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> model = pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=50)
+    >>> model
+    <fit_gradient_boosting: 50 trees, 4 features, loss log_loss>
+    >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
+    ['same', 'other']
+    """
+    data = FitData.of(X, y, options)
+    task: Task | None = options["task"]
+    if loss is None:
+        is_source = isinstance(data.X, RowSource)
+        loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
+    loss = check_loss(loss)
+    sum_options = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
+    held_out = options["validation"], options["n_iter_no_change"]
+    return grow_sum(data, loss, sum_options, held_out, bar_of(options))
+
+
+def grow_sum(
+    data: FitData,
+    loss: Loss,
+    options: Mapping[str, Any],
+    held_out: tuple[Any, Any],
+    bar: Bar,
+    first_model: GradientBoostingModel | None = None,
+    n_reported: int = 0,
+) -> GradientBoostingModel:
+    """Return the fitted model; `callback` is not called for its first `n_reported` rounds."""
+    with ExitStack() as ends:
+        parts = None
+        if isinstance(data.X, RowSource):
+            parts = data.X.sums(loss, options, data.n_threads, ends)
+        return begin_sum(data, loss, options, held_out, first_model, parts).grow(bar, n_reported)
+
+
+def begin_sum(
+    data: FitData,
+    loss: Loss,
+    options: Mapping[str, Any],
+    held_out: tuple[Any, Any],
+    first_model: GradientBoostingModel | None = None,
+    parts: Any | None = None,
+) -> SumFit:
+    """Return a fit that has no trees yet; see `grow_sum`."""
+    step_limit = _most(options["max_delta_step"], options["task"], loss)
+    state = generator_state(data.generator)
+    of_trees = {name: options[name] for name in TREE_OPTIONS}
+    if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
+        of_trees["search"] = "binned"
+    is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)
+    _check_trees(options, loss, is_exact)
+    if is_exact:
+        refuse_restraints(options)
+        if options["histogram_precision"] != "auto":
+            raise ValueError(
+                'histogram_precision: expected "auto" with search="exact", got '
+                f'{options["histogram_precision"]!r}; use search="binned"'
+            )
+    leaf_update = _leaf_update(options["leaf_update"], loss)
+    of_trees["task"] = options["task"]
+    hold = held_share(held_out[0], data.generator, keeps_levels=first_model is not None)
+    rows: SumRows
+    if parts is None:
+        problem, limits, _, _ = fit_cart_problem(data, of_trees, hold)
+        rows = TableRows(problem, data.X, data.n_threads)
+    else:
+        rows = parts.rows(hold)
+        limits = limits_of_problem(rows.problem, of_trees)
+    problem = rows.problem
+    if first_model is not None:
+        check_labels(problem, first_model.classes)
+    classes = rows.take_targets(loss, data.y)
+    watch = LossEarlyStopping(*held_out, problem, loss, data.generator, rows)
+    settings = {
+        "builder": "fit_gradient_boosting",
+        "loss": str(loss),
+        **options,
+        "leaf_update": leaf_update,
+        "max_delta_step": step_limit,
+        **watch.settings,
+    }
+    restraints = read_restraints(options, problem, data.generator)
+    if loss.is_multiclass and restraints.direction is not None:
+        raise NotImplementedError(
+            'monotonic_cst: expected None with loss="softmax"; use a loss with one decision value'
+        )
+    rows.sort_once()
+    growth = limits_of_growth(options, limits, rows.problem, rows.n_copies, loss)
+    settings["growth"], limits = growth
+    if state is not None and draws(settings):
+        settings["rng"] = state
+    is_held_back = (
+        isinstance(rows.problem.columns, BinnedColumns) and options["task"] == "classification"
+    )
+    steps = Steps(
+        options["learning_rate"],
+        np.inf if step_limit is None else step_limit,
+        leaf_update == "line_search",
+        l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
+        settings["histogram_precision"],
+    )
+    growing = Growing(
+        loss, limits, steps, restraints, settings["multi_strategy"] == "multi_output_tree"
+    )
+    n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
+    with Workers(1 if parts is not None else n_threads, cells) as workers:
+        case = rows, growing, watch, settings, classes, workers
+        return SumFit(*case, data.generator, first_model)
+
+
+def _leaf_update(leaf_update: str, loss: Loss) -> str:
+    """Return "line_search" or "newton", checked against the loss."""
+    if leaf_update == "auto":
+        return "line_search"
+    if leaf_update == "newton" and not loss.has_curvature:
+        raise ValueError(
+            f'leaf_update: expected "line_search" for a loss without a second derivative, got '
+            f"{leaf_update!r}"
+        )
+    return leaf_update
+
+
+def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
+    """Raise an error if "multi_output_tree" does not support another option."""
+    if options["multi_strategy"] == "one_output_per_tree":
+        return
+    if options["feature_costs"] is not None:
+        raise NotImplementedError(
+            'feature_costs: expected None with multi_strategy="multi_output_tree"; '
+            'use multi_strategy="one_output_per_tree"'
+        )
+    if not loss.is_multiclass:
+        raise ValueError(
+            f'multi_strategy: expected "one_output_per_tree" with loss="{loss}", got '
+            '"multi_output_tree"; it needs loss="softmax"'
+        )
+    if is_exact:
+        raise NotImplementedError(
+            'multi_strategy: expected "one_output_per_tree" with search="exact", got '
+            '"multi_output_tree"; use search="binned"'
+        )
+
+
+def _held(loss: Loss) -> float:
+    """Return the default of `l2_regularization` for classification, in weights of a row."""
+    return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
+
+
+def draws(settings: Mapping[str, object]) -> bool:
+    """Return whether a fit with these settings draws random rows or features."""
+    bag = settings["subsample"]
+    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # the integer 1 means one row
+    is_validated = settings.get("validation", GIVEN) != GIVEN
+    return not is_all or is_validated or draws_columns(settings)
+
+
+def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
+    """Return the maximum absolute leaf value, or None without a limit."""
+    if isinstance(max_delta_step, str):
+        check_choice("max_delta_step", max_delta_step, get_args(Auto))
+        return MAX_STEP if task == "classification" else loss.max_delta_step
+    if max_delta_step is None or (
+        isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf
+    ):
+        return None
+    return check_number("max_delta_step", max_delta_step, min_value=0.0, open_min=True)

@@ -1,0 +1,582 @@
+"""Boosting rounds on binned features, with compiled code for gradients, trees and leaf values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost import threads
+from pboost._core import boost, derived, softmax
+from pboost._core.derived import GROUP_LANES
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import HOLES, LEVELS
+from pboost.data.node_inputs.inputs import WORDS
+from pboost.data.training_data import Problem
+from pboost.growth.tree import CartLimits, Grown, tree_columns
+from pboost.losses import Loss, is_of_package
+from pboost.losses.line_search import GroupCounts
+from pboost.models.random_forest import RandomForest, join_trees
+from pboost.models.tree import Tree
+from pboost.threads import Workers
+from pboost.trees.cart import fit_tree
+from pboost.trees.random_forest import nodes_of_rows
+from pboost.trees.pooled_growth import SHARES, Pooling, open_nodes, pooling_of
+from pboost.trees.regularization import Payments, Restraints
+from pboost.trees.gradients import (
+    MOST_DERIVATIVE,
+    RoundWeights,
+    Steps,
+    are_too_large,
+    slopes_of,
+    working_response,
+)
+from pboost.values import Array, FloatArray, IntArray
+
+
+class Lanes(NamedTuple):
+    """The positions of feature codes in the rounds of a fit; see ``pboost/_core/derived.pyx``.
+
+    Attributes
+    ----------
+    lane : ndarray of int32, shape (d,)
+        Lane of each feature; lanes are in the order of their first features.
+    code, side : ndarray of uint8, shape (d,)
+        Code in the lane for rows in the bin `side` of the feature. The code is 0 if the feature has
+        a lane of its own, which then holds the codes of the feature.
+    column : ndarray of int32, shape (n_lanes,)
+        Feature of each lane, -1 if there are several.
+    bundled : ndarray of int32
+        Features that share a lane, in their order.
+    bins : ndarray of int32, shape (n_lanes,)
+        Number of codes in each lane.
+    groups : ndarray of uint8, shape (ceil(n_lanes / 8), n, 8)
+        Codes of eight lanes side by side.
+    """
+
+    lane: IntArray
+    code: NDArray[np.uint8]
+    side: NDArray[np.uint8]
+    column: IntArray
+    bundled: IntArray
+    bins: IntArray
+    groups: NDArray[np.uint8]
+
+
+def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True) -> Lanes:
+    """Return the lanes of features.
+
+    If `are_shared`, numerical features with at most two bins and without missing values share a
+    lane, as long as no row lies in the rarer bins of two of them.
+    """
+    codes, special = columns.codes, columns.special
+    d, n = codes.shape
+    bins = columns.n_bins if special is None else columns.n_bins + (special & HOLES)
+    wanted = columns.n_bins <= 2 if special is None else (columns.n_bins <= 2) & (special == 0)
+    first = np.arange(d, dtype=np.int32)
+    code, side = np.zeros((2, d), dtype=np.uint8)
+    if are_shared and np.count_nonzero(wanted) > 1:
+        work = np.empty((derived.WORK_SETS, -(-n // 64)), dtype=np.uint64)
+        derived.bundle(codes, wanted.view(np.uint8), first, code, side, work)
+    column, place = np.unique(first, return_inverse=True)
+    lane = place.astype(np.int32)
+    n_codes = bins[column]
+    bundled = np.flatnonzero(code).astype(np.int32)
+    np.maximum.at(n_codes, lane[bundled], code[bundled].astype(np.int32) + 1)
+    groups = np.empty((-(-len(column) // derived.GROUP_LANES), n, derived.GROUP_LANES), np.uint8)
+
+    def put(start: int, stop: int) -> None:
+        derived.interleave(codes, lane, code, side, groups, start, stop)
+
+    with Workers(n_threads) as workers:  # these threads are only needed here
+        workers.run(put, n, cells=d)
+    column = np.where(code[column] > 0, -1, column).astype(np.int32)
+    return Lanes(lane, code, side, column, bundled, n_codes, groups)
+
+
+#: Kernel types of a node, an open node, the state, and the open nodes of a thread.
+NODE, OPEN, STATE, STACK = (
+    np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state", "stack")
+)
+#: Memory for histograms of open nodes with best-first growth, or with several threads.
+SLOT_BYTES = 1 << 26
+#: Growths that split the open node with the largest gain next.
+BEST_FIRST = ("best_first", "cost_efficient")
+#: Nodes below this number of cells are finished by one thread, since threads wait for each other
+#: at the end of a call.
+CELLS_AS_ONE = 16
+#: Number of rows that a thread takes at a time, a multiple of 8.
+SHARE_ROWS = 8192
+
+
+class Rounds:
+    """The arrays of a fit with trees on binned features; see `pboost._core.boost`.
+
+    A round computes the derivatives of the loss at `f`, grows a tree, computes its leaf values and
+    adds them to `f`. `packed` holds gradients, then packed words of the listed rows, then targets
+    in leaves; `spare_packed` holds Hessians, then decision values in leaves.
+
+    Parameters
+    ----------
+    problem : Problem
+        Binned features.
+    y : ndarray of float64, shape (n,)
+        Targets of the loss.
+    weight : RoundWeights
+        Weights of the rows.
+    f : ndarray of float64, shape (n,)
+        Decision values, which are updated in place.
+    """
+
+    #: Whether features can share a lane; not with rows in partitions.
+    shares_lanes = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weight: RoundWeights,
+        f: FloatArray,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints | None = None,
+        workers: threads.Workers | None = None,
+    ) -> None:
+        columns = problem.columns
+        assert isinstance(columns, BinnedColumns)
+        self.problem, self.y, self.f, self.loss, self.steps = problem, y, f, loss, steps
+        self.workers = threads.Workers(1) if workers is None else workers
+        self.n_threads, self.share = self.workers.n_threads, SHARE_ROWS
+        self.codes, self.n_bins, self.special = columns.codes, columns.n_bins, columns.special
+        self.max_depth, self.min_samples_leaf = limits.depth, limits.min_samples_leaf
+        self.max_leaf_nodes = limits.leaves if limits.growth in BEST_FIRST else 0
+        self.categorical_smoothing = limits.categorical_smoothing
+        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and the rows of these columns
+        self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
+        self.n_used, self.n_copies = weight.n_used, weight.n_copies
+        #: Maximum mean comparisons per tree, number of trees per round, and the current maximum.
+        self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
+        self.row_mass = weight.in_units() if self.bounds else None
+        #: Number of rows whose packed sums fit into a word.
+        self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
+        self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
+        self.used = np.empty(0, dtype=np.intp)
+        if self.loss_code < 0:
+            self.used = np.arange(n) if self.weight is None else np.flatnonzero(self.weight)
+        self.per_limit, self.parameter = 1.0 / loss.limit, next(iter(loss.parameters.values()), 0.0)
+        self.more_loss = 0.0  # the part of the loss that compiled code omits
+        if self.loss_code >= 0 and loss.kernel_at_0 is not None:
+            self.more_loss = self._left_out(weight)
+        self.lanes = lanes_of(columns, self.n_threads, self.shares_lanes)
+        share = SHARES.get(limits.growth)
+        self._make_histograms(share is not None and share.depth < self.max_depth)
+        self.pooling: Pooling | None = None
+        if share is not None and share.depth < self.max_depth:
+            cells = self.masses.shape[1] // 2
+            self.pooling = pooling_of(share, columns, len(self.lanes.bundled), cells, self.n_slots)
+        self.rows, self.spare = np.zeros((2, n_column_rows + boost.BEHIND), dtype=np.int32)
+        self.packed, self.spare_packed = np.zeros((2, n_column_rows + boost.BEHIND), dtype=np.int64)
+        self.leaf_weight = np.empty(0 if self.weight is None else n_column_rows)
+        leaf_limit = min(1 << min(self.max_depth, 40), n, self.max_leaf_nodes or n)
+        has_levels = self.special is not None and bool((self.special & LEVELS).any())
+        self.node = np.empty(2 * leaf_limit - 1, dtype=NODE)
+        self.subset = np.empty((2 * leaf_limit - 1 if has_levels else 0, WORDS), dtype=np.uint64)
+        places = max(self.slot_of.shape[1], self.max_leaf_nodes and leaf_limit) + 3
+        if self.pooling is not None:
+            places = 2 * self.n_slots
+        self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
+        self.stack = np.empty(len(self.slot_of), dtype=STACK)
+        self.free = np.empty(self.n_slots, dtype=np.int32)
+        self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
+        self.state = np.zeros((), dtype=STATE)
+        #: Gradients of one class with softmax, in place of targets; see `take`.
+        self.residual: FloatArray | None = None
+        self.root: FloatArray | None = None
+        self.restraints = Restraints() if restraints is None else restraints
+        self.n_listed, self.node_l2, self.node_weight, self.node_gain = 0, 0.0, 0.0, -np.inf
+        self._make_lists()
+        self.steepest = self.most_curved = self.mean_loss = 0.0
+        self.look()
+
+    def _left_out(self, weight: RoundWeights) -> float:
+        """Return the part of the total loss that compiled code omits."""
+        value = self.loss.value(self.y, np.zeros(len(self.y)))
+        return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
+
+    def _make_histograms(self, of_level: bool) -> None:
+        """Allocate histograms for all nodes of a level, or for a node and its smaller halves."""
+        n, bins = len(self.y), self.lanes.bins
+        starts = np.arange(0, len(bins), GROUP_LANES)
+        self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
+        ends = np.cumsum(2 * GROUP_LANES * self.group_bins.astype(np.int64))
+        self.group_place = np.concatenate([[0], ends[:-1]])
+        slots, takers = open_nodes(self.max_depth, n), 1
+        if not of_level:
+            slots, takers = self._slots(SLOT_BYTES // (8 * int(ends[-1])))
+        self.n_slots = slots * takers
+        self.slot_of = np.empty((takers, slots), dtype=np.int32)
+        # Each thread has scratch space for wide sums, and if there are several, for partial sums.
+        scratch = self.n_threads if self.n_threads == 1 else 2 * self.n_threads
+        self.masses = np.empty((self.n_slots + scratch, int(ends[-1])))
+
+    def _slots(self, kept: int) -> tuple[int, int]:
+        """Return the number of histograms per thread, and the number of threads with histograms."""
+        n, takers = len(self.y), self.n_threads
+        if self.max_leaf_nodes:
+            return max(3, min(min(self.max_leaf_nodes, n) + 2, kept)), 1
+        slots = 1 + min(self.max_depth, int(n).bit_length())
+        return slots, 1 if slots * takers > kept else takers  # other threads help with its nodes
+
+    def _make_lists(self) -> None:
+        """Allocate the lists of the features of a tree and of a node, unless all are used."""
+        held, d = self.restraints, len(self.codes)
+        self.number = 0  # number of trees so far
+        n, feature_costs = len(self.y), held.feature_costs
+        self.payments = (
+            None if feature_costs is None else Payments(feature_costs, n, self.n_threads)
+        )
+        self.of_tree = self.of_node = None
+        if held.together is not None:
+            self.alive = np.empty((self.n_threads, held.together.shape[1]), dtype=np.uint64)
+        if held.per_tree is not None:
+            taken = np.zeros((1 + self.n_threads, d + len(self.group_bins)), dtype=np.uint8)
+            self.of_tree, self.of_node = taken[0], taken[1:]
+            self.picked = np.empty((self.n_threads, d), dtype=np.int32)
+            self.per_tree, self.per_split = held.per_tree, held.per_split
+
+    @property
+    def team(self) -> int:
+        """Address of the threads for compiled code, 0 without threads."""
+        return self.workers.team
+
+    def look(self) -> None:
+        """Compute the derivatives and the mean loss at the current decision values."""
+        if self.loss_code >= 0:
+            self.steepest, self.most_curved, total = boost.slopes(self)
+            total += self.more_loss
+        else:
+            rows = self.used
+            weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+            y, f = self.y[rows], self.f[rows]
+            total = float((self.loss.value(y, f) * weight).sum())
+            self.gradient, self.curvature = np.zeros((2, len(self.y)))
+            times = np.ones(len(rows)) if self.are_copies else weight
+            derivatives = slopes_of(self.loss, y, f, times, self.problem.input_rows(rows))
+            self.gradient[rows], self.curvature[rows] = derivatives
+            self.packed[: len(self.y)] = self.gradient.view(np.int64)
+            self.spare_packed[: len(self.y)] = self.curvature.view(np.int64)
+            self.steepest = float(np.abs(derivatives[0]).max())
+            self.most_curved = float(derivatives[1].max())
+        self.mean_loss = self.loss.reported * total / self.total
+
+    def take(
+        self,
+        residual: FloatArray,
+        steepest: float,
+        most_curved: float,
+        root: FloatArray | None = None,
+    ) -> None:
+        """Set the gradients (n,) of the log loss of a class against the others.
+
+        Hessians and log odds follow from the gradients. `root` is the histogram (d, 256, 2) of all
+        rows with a positive weight, if it is already known.
+        """
+        self.residual, self.root = residual, root
+        self.steepest, self.most_curved = steepest, most_curved
+
+    def grow(self, rows: IntArray) -> Grown | None:
+        """Grow and add a tree on the listed rows; return None on overflow."""
+        grown = self.grown(rows)
+        if grown is not None:
+            self.add(grown, rows)
+            self.pay(grown, rows)
+            self.look()
+        return grown
+
+    def grown(self, rows: IntArray) -> Grown | None:
+        """Return a tree grown on the listed rows, or None on overflow."""
+        limit = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
+        if not (self.steepest <= limit and self.most_curved <= limit):
+            return None
+        self.n_listed = len(rows)
+        self.list_rows(rows)
+        sums = self.steps.sums
+        self.is_wide = sums == "wide" or (sums == "auto" and self.is_uneven())
+        if self.is_wide and not len(self.low):
+            self.low = np.empty(len(self.packed), dtype=np.int64)
+        self.number += 1
+        self.comparisons = self.bound_of(self.number)
+        *units, bits = boost.units(self, self.steepest, self.most_curved)
+        self._begin(*units)
+        self._count_in(*units)
+        self._grow_nodes()
+        grown = self._listed(units[1] / units[0], bits)
+        unit = units[1] / units[0]
+        self._find_steps(grown, unit)
+        if self.restraints.direction is not None:
+            self._bound_steps(grown.nodes, self.steps.rate * unit)
+        return grown
+
+    def _begin(self, of_gradient: float, of_curvature: float) -> None:
+        """Pack the words of the rows in these units, and start the root."""
+        boost.begin(self, of_gradient, of_curvature)
+
+    def _grow_nodes(self) -> None:
+        """Split nodes until no open node is left."""
+        while not boost.grow(self, CELLS_AS_ONE * threads.CELLS_PER_CALL):
+            threads.check_stop()
+
+    def list_rows(self, rows: IntArray) -> None:
+        """Set the rows on which a tree is grown."""
+        self.rows[: len(rows)] = rows
+
+    def is_uneven(self) -> bool:
+        """Return whether packed words are too coarse for most gradients."""
+        return boost.is_uneven(self, self.steepest)
+
+    def bound_of(self, number: int) -> float:
+        """Return the maximum mean comparisons of a tree, 0 without a maximum."""
+        later = (number - 1) // self.per_round
+        return self.bounds[min(later, len(self.bounds) - 1)] if self.bounds else 0.0
+
+    def add(self, grown: Grown, rows: IntArray) -> None:
+        """Add the new tree, grown on the listed rows, to the decision values of all rows."""
+        n = len(self.y)
+        boost.add_leaves(self, grown.nodes)
+        if len(rows) < n:
+            others = np.ones(n, dtype=bool)
+            others[rows] = False
+            boost.add_others(
+                self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
+            )
+
+    def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
+        """Add a tree of an earlier fit; `values` returns its values for all rows."""
+        self.f += values(tree)
+
+    def pay(self, grown: Grown, rows: IntArray) -> None:
+        """Record the costs that all rows pay for the new tree, grown on the listed rows."""
+        if self.payments is None:
+            return
+        numbered = replace(grown, nodes=grown.nodes.copy())
+        leaf = np.zeros((1, len(self.y)))
+        f = self.f
+        self.add_each(numbered, leaf, np.arange(len(grown.nodes), dtype=np.float64)[:, None], rows)
+        self.f = f
+        leaf_of = leaf[0].astype(np.intp)
+        self.payments.pay(grown.nodes["feature"], grown.children, leaf_of)
+
+    def pay_given(self, trees: list[Tree]) -> None:
+        """Record the costs that all rows have paid for trees of an earlier fit."""
+        assert self.payments is not None
+        for tree in trees:
+            leaf = nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
+            self.payments.pay(tree.column, tree.children, leaf.astype(np.intp))
+
+    def add_each(self, grown: Grown, f: FloatArray, value: FloatArray, rows: IntArray) -> None:
+        """Add a tree with several values (n_nodes, J) per node to decision values f (J, n)."""
+        for k, of_class in enumerate(f):
+            self.f, grown.nodes["mean"] = of_class, value[:, k]
+            self.add(grown, rows)
+
+    def _count_in(self, of_gradient: float, of_curvature: float) -> None:
+        """Set the parameters that depend on the units of gradients and Hessians."""
+        held = self.restraints
+        self.node_l2 = self.steps.l2 * of_curvature
+        bound = min(self.steps.step_limit, self.loss.limit) * (of_gradient / of_curvature)
+        self.node["least"][0], self.node["most"][0] = -bound, bound
+        self.node_weight = held.min_child_weight * of_curvature
+        with np.errstate(over="ignore", under="ignore"):
+            unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
+            if held.min_split_gain > 0:  # a gain of 0 may be negative after rounding
+                self.node_gain = float(held.min_split_gain * unit)
+            if self.payments is not None:  # the gain is twice the reduction of the loss
+                self.payments.count_in(2.0 * unit / self.loss.reported)
+
+    def _listed(self, unit: float, bits: int) -> Grown:
+        """Return the new tree with its nodes in preorder."""
+        n = int(self.state["nodes"])
+        nodes, children = np.empty(n, dtype=NODE), np.empty((n, 2), dtype=np.int32)
+        subset = np.empty((n if len(self.subset) else 0, WORDS), dtype=np.uint64)
+        place = np.empty(2 * n, dtype=np.int32)
+        boost.list_nodes(self, nodes, children, subset, place)
+        #: Position of each node in preorder, by order of creation.
+        self.place = place[:n]
+        # The largest Hessian of a row lies between 1/2 and 1.
+        scale = 2.0**bits
+        mass = np.zeros((n, 2), dtype=np.int64)
+        mass[:, 0] = nodes["curvature"]
+        with np.errstate(over="ignore", under="ignore"):
+            nodes["loss"] *= unit * unit / scale
+        np.minimum(nodes["loss"], np.finfo(np.float64).max, out=nodes["loss"])
+        return Grown(nodes, children, mass, scale, 0, self.special, subset)
+
+    def _find_steps(self, grown: Grown, unit: float) -> None:
+        """Compute the leaf values; `unit` is the ratio of the units of gradients and Hessians."""
+        steps, nodes = self.steps, grown.nodes
+        step_limit = min(steps.step_limit, self.loss.limit)
+        if self.loss_code >= 0:
+            boost.solve_leaves(self, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved)
+            return
+        leaves = np.flatnonzero(nodes["feature"] < 0)
+        rows = self.rows[: self.n_listed]
+        if not steps.solved:
+            boost.newton_leaves(
+                self, nodes, self.gradient, self.curvature, steps.l2, step_limit, steps.rate
+            )
+            return
+        count = (nodes["stop"] - nodes["start"])[leaves]
+        weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+        best = self.loss.leaf_values(self.y[rows], self.f[rows], weight, count)
+        nodes["mean"][leaves] = steps.rate * np.clip(best, -step_limit, step_limit)
+
+    def _bound_steps(self, nodes: Array, unit: float) -> None:
+        """Clip the leaf values to the bounds from monotonic constraints."""
+        mean = np.clip(nodes["mean"], unit * nodes["least"], unit * nodes["most"])
+        nodes["mean"] = np.where(nodes["feature"] < 0, mean, 0.0)
+
+    def values(self, tree: Grown | Tree) -> FloatArray:
+        """Return the values of the nodes of a tree, 0 for inner nodes."""
+        values: FloatArray = tree.nodes["mean"] if isinstance(tree, Grown) else tree.value
+        return values
+
+    def tree(self, grown: Grown | Tree) -> Tree:
+        """Return a tree as a model, unless it is one already."""
+        if isinstance(grown, Tree):
+            return grown
+        _, columns = self.columns([grown])
+        return Tree(**columns, **self.model_fields(), stop_reason="")
+
+    def forest(self, trees: list[Any]) -> RandomForest:
+        """Return trees as a model."""
+        grown = [tree for tree in trees if isinstance(tree, Grown)]
+        if len(grown) < len(trees):
+            return join_trees(
+                [self.tree(tree) for tree in trees], self.model_fields()["settings"], None
+            )
+        root, columns = self.columns(grown)
+        return RandomForest(root, **columns, **self.model_fields(), oob=None)
+
+    def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
+        """Return the start of each tree, and the arrays of all nodes."""
+        return tree_columns(replace(self.problem, classes=None, exponent=0), grown, "squared_error")
+
+    def model_fields(self) -> dict[str, Any]:
+        """Return the fields that all models share."""
+        problem = self.problem
+        return {
+            "classes": None,
+            "n_features": problem.n_features,
+            "feature_names": problem.names,
+            "settings": {"builder": "fit_gradient_boosting"},
+            "table": problem.table,
+        }
+
+
+class ExactRounds:
+    """A fit with an exact search, by least squares; for the parameters see `Rounds`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weight: FloatArray,
+        f: FloatArray,
+        limits: CartLimits,
+        steps: Steps,
+        n_threads: int | None,
+    ) -> None:
+        self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
+        self.limits, self.steps, self.n_threads = limits, steps, n_threads
+        self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
+        self.mean_loss, self.number = 0.0, 0  # `number` is not used here
+        #: Leaf of each row in the new tree.
+        self.node = np.empty(0, dtype=np.int32)
+        self.look()
+
+    def look(self) -> None:
+        """Compute the mean loss at the current decision values."""
+        rows = self.used
+        value = self.loss.value(self.y[rows], self.f[rows])
+        mean = float(np.average(value, weights=self.weight[rows]))
+        self.mean_loss = self.loss.reported * mean
+
+    def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
+        """Add a tree of an earlier fit; `values` returns its values for all rows."""
+        self.f += values(tree)
+
+    def take(self, residual: FloatArray, *_: object) -> None:
+        """Set the gradients (n,) of the log loss of a class against the others."""
+        size = np.abs(residual)
+        self.y = np.where(residual < 0, 1.0, -1.0)
+        odds = np.maximum(1.0 - size, 2.0**-54) / np.maximum(size, 2.0**-900)
+        self.f = self.y * np.log(odds)
+
+    def grow(self, rows: IntArray) -> Tree | None:
+        """Grow and add a tree on the listed rows; return None on overflow."""
+        tree = self.grown(rows)
+        if tree is not None:
+            self.add(tree, rows)
+            self.look()
+        return tree
+
+    def grown(self, rows: IntArray) -> Tree | None:
+        """Return a tree grown on the listed rows, or None on overflow."""
+        y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
+        input_rows = self.problem.input_rows(rows)
+        response = working_response(self.loss, y, f, weight, input_rows)
+        if response is None or (self.is_own and are_too_large(self.loss, y, f, input_rows)):
+            return None
+        target, of_target = np.zeros(len(self.y)), np.zeros(len(self.y))
+        target[rows], of_target[rows] = response
+        exponent = int(np.frexp(np.abs(target).max())[1])
+        problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
+        tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
+        self.node = nodes_of_rows(tree, problem, np.arange(len(self.y)))
+        node = self.node[rows]
+        value = np.zeros(tree.n_nodes)
+        order = np.argsort(node, kind="stable")
+        count = np.bincount(node)
+        leaves = np.flatnonzero(count)
+        best = self._best(y[order], f[order], weight[order], count[leaves])
+        value[leaves] = self.steps.rate * np.clip(
+            best, -self.steps.step_limit, self.steps.step_limit
+        )
+        return replace(tree, value=value)
+
+    def add(self, tree: Tree, rows: IntArray) -> None:
+        """Add the new tree to the decision values of all rows."""
+        self.f += tree.value[self.node]
+
+    def _best(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        count: GroupCounts,
+    ) -> FloatArray:
+        """Return the steps of consecutive groups of `count` rows."""
+        if self.steps.solved:
+            return self.loss.leaf_values(y, f, weight, count)
+        start = np.concatenate([[0], np.cumsum(count)[:-1]])
+        slopes = slopes_of(self.loss, y, f, weight, np.arange(len(y)))
+        gradient, curvature = (np.add.reduceat(part, start) for part in slopes)
+        out = np.zeros(len(count))
+        return -np.divide(gradient, curvature, out=out, where=curvature > 0)
+
+    def values(self, tree: Tree) -> FloatArray:
+        """Return the values of the nodes of a tree, 0 for inner nodes."""
+        return tree.value
+
+    def tree(self, tree: Tree) -> Tree:
+        """Return a tree as a model."""
+        return tree
+
+    def forest(self, trees: list[Tree]) -> RandomForest:
+        """Return trees as a model."""
+        return join_trees(trees, {"builder": "fit_gradient_boosting"}, None)
