@@ -107,7 +107,7 @@ def validation_rows(
 ) -> ValidationRows | None:
     """Return the validation rows, or None without `validation`.
 
-    If the rows were already drawn, see `held_share`, the problem does not change. `holes` allows
+    If the rows were already drawn, see `held_share`, the problem does not change. The keyword allows
     missing values.
     """
     if validation is None:
