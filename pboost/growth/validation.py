@@ -107,8 +107,8 @@ def validation_rows(
 ) -> ValidationRows | None:
     """Return the validation rows, or None without `validation`.
 
-    If the rows were already drawn, see `held_share`, the problem does not change. `holes` allows
-    missing values.
+    If the rows were already drawn, see `held_share`, the problem does not change. The keyword
+    allows missing values.
     """
     if validation is None:
         if n_iter_no_change is not None:

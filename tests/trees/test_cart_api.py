@@ -224,7 +224,7 @@ def test_constant_targets_and_columns():
         ({"task": "regression"}, "y: expected numbers"),
         ({"task": "ranking"}, "task: "),
         ({"task": "classification", "criterion": "squared_error"}, "criterion: "),
-        ({"criterion": "kearns_mansour"}, "criterion: .* two classes, got 3"),
+        ({"criterion": "kearns_mansour"}, "criterion: expected two classes .*, got 3"),
         ({"task": "regression", "criterion": "gini", "y": Z}, "criterion: "),
         ({"max_depth": 0}, "max_depth: "),
         ({"min_samples_leaf": 0}, "min_samples_leaf: "),
