@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from pboost import plot as plot
     from pboost import weak as weak
     from pboost.boosting.adaboost import fit_adaboost as fit_adaboost
-    from pboost.boosting.real_adaboost import fit_real_adaboost as fit_real_adaboost
     from pboost.boosting.boosted_tree import fit_boosted_tree as fit_boosted_tree
     from pboost.boosting.matryoshka import fit_matryoshka as fit_matryoshka
-    from pboost.budget.exit_thresholds import early_exit as early_exit
+    from pboost.boosting.real_adaboost import fit_real_adaboost as fit_real_adaboost
     from pboost.budget.distill import distill as distill
+    from pboost.budget.exit_thresholds import early_exit as early_exit
     from pboost.budget.select_model import fit_within_budget as fit_within_budget
     from pboost.distributed.partitions import partitions as partitions
     from pboost.ensembles.bagging import fit_bagging as fit_bagging
-    from pboost.ensembles.warm_start import continue_fit as continue_fit
     from pboost.ensembles.multiclass import fit_one_vs_rest as fit_one_vs_rest
     from pboost.ensembles.multiclass import fit_samme as fit_samme
     from pboost.ensembles.presets import fit_oblique_tree as fit_oblique_tree
     from pboost.ensembles.presets import fit_topdown_tree as fit_topdown_tree
+    from pboost.ensembles.warm_start import continue_fit as continue_fit
     from pboost.inspection.calibration import calibrate as calibrate
     from pboost.inspection.cross_validation import cross_validate as cross_validate
-    from pboost.inspection.explanation import explain as explain
     from pboost.inspection.error_bounds import error_bound as error_bound
     from pboost.inspection.error_bounds import prediction_sets as prediction_sets
     from pboost.inspection.error_bounds import risk_threshold as risk_threshold
+    from pboost.inspection.explanation import explain as explain
     from pboost.inspection.importance import feature_importances as feature_importances
     from pboost.models.base import decision_function as decision_function
     from pboost.models.base import describe as describe
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from pboost.probit.sbpmt import fit_sbpmt as fit_sbpmt
     from pboost.probit.tree import fit_probit_tree as fit_probit_tree
     from pboost.trees.cart import fit_cart as fit_cart
-    from pboost.trees.random_forest import fit_random_forest as fit_random_forest
+    from pboost.trees.gradient_boosting import fit_gradient_boosting as fit_gradient_boosting
     from pboost.trees.pruning import fit_pruned_cart as fit_pruned_cart
     from pboost.trees.pruning import prune as prune
-    from pboost.trees.gradient_boosting import fit_gradient_boosting as fit_gradient_boosting
+    from pboost.trees.random_forest import fit_random_forest as fit_random_forest
 
 #: The modules of the package that define public names, which are loaded on first use.
 _NAMES = {

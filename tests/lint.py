@@ -59,7 +59,7 @@ VAGUE = {"found", "said", "told", "given", "own", "most", "least", "one", "there
 VAGUE |= {"asks", "reasons", "goes_both", "adds_up", "of_many", "is_whole"}
 VAGUE |= {"said_here", "uncalled", "check_made", "refuse_masked"}
 #: Public names that are among them, by file.
-VAGUE_BUT_PUBLIC = {"base.py": {"least"}, "numbers.py": {"least"}}  # Loss.least
+VAGUE_BUT_PUBLIC = {"base.py": {"least"}, "regression.py": {"least"}}  # Loss.least
 #: What the page of a room says, and in how many lines.
 ROOM_LINES = 40
 ROOM_SAYS = ("Purpose", "Depends on", "Must not depend on", "How to extend it")
@@ -70,8 +70,8 @@ MADE = {"generated", "_build", "gallery"}
 SUBMODULE_NAMES = ["weak.stump", "weak.Stump", "weak.affine", "weak.Affine"]
 SUBMODULE_NAMES += ["weak.oracle", "weak.Oracle", "weak.from_estimator", "weak.FromEstimator"]
 SUBMODULE_NAMES += ["weak.separator", "weak.Separator", "weak.linear", "weak.Linear"]
-SUBMODULE_NAMES += ["growth.step.StepRecord", "datasets.nine_circles"]
-SUBMODULE_NAMES += ["growth.step.CartStep"]
+SUBMODULE_NAMES += ["growth.graph_growth.StepRecord", "datasets.nine_circles"]
+SUBMODULE_NAMES += ["growth.graph_growth.CartStep"]
 OBSERVATIONS = ["exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled"]
 OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2", "Gaussian", "Sampled"]
 SUBMODULE_NAMES += [f"observation.{name}" for name in OBSERVATIONS]

@@ -11,9 +11,9 @@ from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.feature_costs import read_feature_costs
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
+from pboost.trees.gradients import Steps, weights_of
 from pboost.trees.regularization import Restraints, _groups
 from pboost.trees.tree_rounds import Rounds
-from pboost.trees.gradients import Steps, weights_of
 
 NAMES = list(boost.LOSSES)
 OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]

@@ -8,9 +8,9 @@ from round_cases import limits, restrained, restraints_of, weighed
 from special_problems import draw, problem
 
 from pboost.losses import LOSSES
-from pboost.trees.tree_rounds import Rounds
-from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.gradients import Steps
+from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.tree_rounds import Rounds
 
 
 def special_case(seed, n_classes=None):

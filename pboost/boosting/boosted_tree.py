@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.graph_fit import GraphFit, GraphOptions, Learning
 from pboost.data.training_data import reads_columns
+from pboost.growth.graph_growth import GROWTHS, GrowthOrder, TreeLimits, check_target
 from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.graph_growth import GROWTHS, GrowthOrder, TreeLimits, check_target
 from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation

@@ -10,8 +10,8 @@ from pboost.boosting.early_stopping import EarlyStopping
 from pboost.data.columns.columns import lacks_values
 from pboost.data.feature_costs import COST_OPTIONS, CostOptions
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
-from pboost.growth.multiclass_graph import LabelTrees, label_trees
 from pboost.growth.graph_growth import Callback, Chain, TreeLimits
+from pboost.growth.multiclass_graph import LabelTrees, label_trees
 from pboost.growth.validation import ValidationOptions, held_share, validation_rows, watched_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair

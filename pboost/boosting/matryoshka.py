@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.graph_fit import GraphFit, GraphOptions, Learning
 from pboost.data.training_data import reads_columns
-from pboost.growth.matryoshki import COLLECTS, JOINS, Collect, GreedyGrowth, Join, NestedGrowth
 from pboost.growth.graph_growth import GROWTHS as GROWTHS_OF_TREES
 from pboost.growth.graph_growth import TreeLimits
+from pboost.growth.matryoshki import COLLECTS, JOINS, Collect, GreedyGrowth, Join, NestedGrowth
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import INT32_MAX, check_choice, check_integer, shown, vote_rule

@@ -31,8 +31,8 @@ from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, positions
 from pboost.models.base import EXITS, ExitRule, Model, check_model, known_options
-from pboost.models.evaluate.partial_evaluation import PartialEvaluator, PartialValue
 from pboost.models.evaluate.match_input import match_names
+from pboost.models.evaluate.partial_evaluation import PartialEvaluator, PartialValue
 from pboost.values import FloatArray, check_choice, check_number, shown
 
 #: Reasons to stop before all features are known.

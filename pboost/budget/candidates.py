@@ -13,18 +13,18 @@ import numpy as np
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
-from pboost.budget.model_choice import REACH, by_weight, first_part
 from pboost.budget.distill import distill, held_back
+from pboost.budget.model_choice import REACH, by_weight, first_part
 from pboost.data.feature_costs import FeatureCosts
 from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
 from pboost.models.early_exit_model import Trajectory, feature_cost_trajectory, trajectory
-from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.graph import DecisionGraph
-from pboost.models.tree_ensemble import LEAF
 from pboost.models.gradient_boosting import GradientBoostingModel
-from pboost.trees.random_forest import fit_random_forest
+from pboost.models.graph import DecisionGraph
+from pboost.models.random_forest import RandomForest, join_trees
+from pboost.models.tree_ensemble import LEAF
 from pboost.trees.gradient_boosting import fit_gradient_boosting
+from pboost.trees.random_forest import fit_random_forest
 from pboost.values import FloatArray, IntArray
 
 #: Log odds of a forest that is certain; log odds of its class shares are clipped there.

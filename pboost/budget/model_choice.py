@@ -16,8 +16,8 @@ from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
 from pboost.inspection.cross_validation import log_loss
 from pboost.models.base import Model
 from pboost.models.early_exit_model import Trajectory, where_left
-from pboost.models.graph import DecisionGraph
 from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.graph import DecisionGraph
 from pboost.values import Array, FloatArray, Task
 
 RowNumbers = NDArray[np.intp]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.budget.exit_thresholds import calibrated, check_no_feature_costs, end_of, upper
 from pboost.budget.candidates import (
     FAMILIES,
     LONG,
@@ -23,6 +22,7 @@ from pboost.budget.candidates import (
     longest,
     path_of,
 )
+from pboost.budget.exit_thresholds import calibrated, check_no_feature_costs, end_of, upper
 from pboost.budget.model_choice import (
     FEW,
     Data,

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from pboost._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from pboost.data.columns.build import bin_columns as bin_columns
+    from pboost.data.columns.build import sort_columns as sort_columns
     from pboost.data.columns.columns import BinnedColumns as BinnedColumns
     from pboost.data.columns.columns import BinnedValues as BinnedValues
     from pboost.data.columns.columns import SortedColumns as SortedColumns
-    from pboost.data.columns.build import bin_columns as bin_columns
-    from pboost.data.columns.build import sort_columns as sort_columns
     from pboost.data.on_disk.bin_files import bin_files as bin_files
     from pboost.data.on_disk.column_folder import FolderError as FolderError
     from pboost.data.on_disk.column_folder import StoredColumns as StoredColumns

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.build import codes_between
+from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import HOLES
 from pboost.data.read.check_xy import AbsentClassError, present_levels, training_features
 from pboost.data.read.codes import as_codes

@@ -12,6 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.binning import list_rows
+from pboost.data.columns.build import (
+    binned_columns,
+    binned_features,
+    columns_sorted,
+    sorted_columns,
+    sorted_orders,
+)
 from pboost.data.columns.columns import (
     AUTO_BINNED_ROWS,
     MAX_BINS,
@@ -30,13 +37,6 @@ from pboost.data.columns.columns import (
     values_in_bins,
     values_of,
 )
-from pboost.data.columns.build import (
-    binned_columns,
-    binned_features,
-    columns_sorted,
-    sorted_columns,
-    sorted_orders,
-)
 from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.node_inputs.imputation import column_means
 from pboost.data.node_inputs.inputs import GrownInputs, Inputs, Subsets, indicators_of
@@ -51,8 +51,8 @@ from pboost.data.read.check_xy import (
 )
 from pboost.data.read.convert import Features, RowTable, as_rows, check_size
 from pboost.data.read.table import NUMBERS, Table, Takes
-from pboost.data.row_fingerprint import Digest, digest_of
 from pboost.data.resampling import HeldRows, HoldOut, trained_features
+from pboost.data.row_fingerprint import Digest, digest_of
 from pboost.data.targets import (
     Classes,
     Entries,

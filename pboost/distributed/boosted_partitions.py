@@ -30,8 +30,8 @@ from pboost.distributed.engine import (
 from pboost.distributed.tree_partitions import (
     Asking,
     Calls,
+    NodeQuery,
     Queries,
-    Query,
     ShardedArrays,
     TreeShard,
 )
@@ -89,7 +89,7 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
             )
     engine.ask("begin", exponent, scale)
     root, none = np.zeros(1, dtype=np.int32), np.empty((1, 0))
-    commands = [Queries([Query("cells", 0, root, root, none)])]
+    commands = [Queries([NodeQuery("cells", 0, root, root, none)])]
     columns = parts.problem.columns
     bins = most_bins(columns.n_bins, columns.special)
     cells = TreeShard.merge(engine.masses(commands)).total.reshape(-1, bins, 3)

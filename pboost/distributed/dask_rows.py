@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.columns.columns import MAX_BINS
 from pboost.data.columns.build import BinEdges
+from pboost.data.columns.columns import MAX_BINS
 from pboost.data.row_source import RELEASE
 from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered
 from pboost.distributed.engine import Engine

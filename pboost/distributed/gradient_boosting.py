@@ -15,6 +15,7 @@ from pboost.data.resampling import HoldOut
 from pboost.data.targets import unit_of
 from pboost.distributed.engine import Engine, sum_of_parts
 from pboost.distributed.graphs import HeldParts
+from pboost.distributed.partition_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.round_partitions import (
     AddTree,
     BeginFit,
@@ -23,7 +24,6 @@ from pboost.distributed.round_partitions import (
     RoundShard,
     Weighed,
 )
-from pboost.distributed.partition_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax, is_of_package
 from pboost.losses.base import joined

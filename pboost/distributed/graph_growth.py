@@ -25,9 +25,9 @@ from pboost.distributed.graph_partitions import (
     ShardedSearch,
     ShardedStump,
 )
+from pboost.growth.graph_growth import TreeLimits, fixed_scale
 from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth, rest_of, share_of
 from pboost.growth.soft_tree import Port, PortSplit, SoftExit, SoftTree
-from pboost.growth.graph_growth import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Weights

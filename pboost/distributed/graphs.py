@@ -35,10 +35,10 @@ from pboost.distributed.multiclass_partitions import (
     SoftLabelShard,
 )
 from pboost.distributed.tree_partitions import TreeShard
-from pboost.growth.multiclass_graph import LabelTrees, SoftLabelTrees
-from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
-from pboost.growth.soft_tree import SoftTree
 from pboost.growth.graph_growth import Chain, StepRecord
+from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
+from pboost.growth.multiclass_graph import LabelTrees, SoftLabelTrees
+from pboost.growth.soft_tree import SoftTree
 from pboost.growth.tree import BoostedArrays
 from pboost.growth.validation import WatchedRows
 from pboost.models.graph import DecisionGraph

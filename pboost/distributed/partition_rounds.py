@@ -38,11 +38,11 @@ from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import LOSSES, Loss
 from pboost.models.tree import Tree
 from pboost.threads import Workers
+from pboost.trees.gradients import RoundWeights, Steps
 from pboost.trees.pooled_growth import open_nodes
 from pboost.trees.regularization import Restraints
-from pboost.trees.tree_rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
-from pboost.trees.gradients import RoundWeights, Steps
+from pboost.trees.tree_rounds import OPEN, Rounds
 from pboost.values import Array, FloatArray, IntArray
 
 #: State of the search for a leaf value.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import binning, voting
+from pboost.data.columns.build import all_binned
 from pboost.data.columns.columns import (
     NO_WEIGHT,
     BinnedColumns,
@@ -24,7 +25,6 @@ from pboost.data.columns.columns import (
     valued,
 )
 from pboost.data.columns.exact_bin_edges import CellQuery, Cells, Keys, count_cells, sorted_keys
-from pboost.data.columns.build import all_binned
 from pboost.data.columns.prebuilt import MOST_KNOWN
 from pboost.data.columns.sampled_bin_edges import (
     SAMPLE_ROWS,

@@ -13,22 +13,22 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from pboost.data.columns.build import EDGES, BinEdges
 from pboost.data.columns.columns import MAX_BINS, BinnedColumns, BinnedValues, valued
 from pboost.data.columns.exact_bin_edges import BatchCounts
-from pboost.data.columns.build import EDGES, BinEdges
 from pboost.data.columns.sampled_bin_edges import SAMPLE_ROWS
 from pboost.data.read.batches import PartLevels, has_categories, joined_levels, shared_levels
 from pboost.data.read.check_xy import check_label_values, label_values
 from pboost.data.read.convert import Features, Trained
 from pboost.data.read.table import Table
-from pboost.data.row_source import OneTable, RowSource
 from pboost.data.resampling import HeldRows, HoldOut, held_of_classes
+from pboost.data.row_source import OneTable, RowSource
 from pboost.data.targets import CLASSIFICATION, joined, known_task
 from pboost.data.training_data import Problem
 from pboost.distributed import partition_tasks as tasks
 from pboost.distributed.engine import SUM_BITS, Engine, Serial, check_size
-from pboost.distributed.graphs import GROWTHS, GraphRows, HeldParts
 from pboost.distributed.gradient_boosting import SumParts, check_sums
+from pboost.distributed.graphs import GROWTHS, GraphRows, HeldParts
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, LossName
 from pboost.threads import Workers

@@ -27,9 +27,9 @@ from pboost.losses.base import fine_parts, values_of
 from pboost.models.tree import Tree
 from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
+from pboost.trees.gradients import RoundWeights, Steps, copies_of
 from pboost.trees.random_forest import nodes_of_rows
 from pboost.trees.tree_rounds import Rounds
-from pboost.trees.gradients import RoundWeights, Steps, copies_of
 from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)

@@ -23,7 +23,6 @@ from pboost.data.columns.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.columns.prebuilt import most_bins
 from pboost.data.targets import CODES
 from pboost.data.training_data import Problem, TrainingData
-from pboost.distributed.lookahead import KNOWN, Ahead
 from pboost.distributed.engine import (
     Engine,
     LogShard,
@@ -33,6 +32,7 @@ from pboost.distributed.engine import (
     scaled_sum,
     shared_scale,
 )
+from pboost.distributed.lookahead import KNOWN, Ahead
 from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray
@@ -60,7 +60,7 @@ class Splits(NamedTuple):
     side: NDArray[np.uint8]
 
 
-class Query(NamedTuple):
+class NodeQuery(NamedTuple):
     """A query about nodes of a tree: its name in `TreeShard.ANSWERS`, and numbers per node.
 
     Weights are in units of ``2**-shift`` times the unit of the root.
@@ -76,7 +76,7 @@ class Query(NamedTuple):
 class Queries(NamedTuple):
     """The queries of a request."""
 
-    queries: list[Query]
+    queries: list[NodeQuery]
 
 
 class SentRows(NamedTuple):
@@ -231,7 +231,7 @@ class TreeShard(LogShard):
 
     DO: ClassVar[Mapping[type, Any]] = {Splits: _split, Queries: _answer}
 
-    def _cells(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _cells(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the histograms of nodes, shape (nodes, d, codes, masses + 1)."""
         rows, count = tree.at(query.node)
         mass = tree.fixed(rows, np.repeat(query.shift, count))[:, None]
@@ -251,7 +251,7 @@ class TreeShard(LogShard):
         self.workers.run(add, d, GROUP, len(rows))
         return Answer(cells.ravel(), _NO_NUMBERS)
 
-    def _rows(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _rows(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the rows of nodes."""
         rows, count = tree.at(query.node)
         if not len(rows):
@@ -264,7 +264,7 @@ class TreeShard(LogShard):
             _NO_TOTAL, _NO_NUMBERS, [SentRows(query.tree, count, codes, self._y[rows], weight)]
         )
 
-    def _masses(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _masses(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the weight of each class at nodes; in a regression the total weight, and 0."""
         rows, count = tree.at(query.node)
         fixed, masses = tree.fixed(rows, np.repeat(query.shift, count)), []
@@ -275,20 +275,20 @@ class TreeShard(LogShard):
             masses.append(np.zeros_like(masses[0]))
         return Answer(np.column_stack(masses).ravel(), _NO_NUMBERS)
 
-    def _heaviest(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _heaviest(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the largest weight at each node, in units of the root."""
         rows, count = tree.at(query.node)
         heaviest = by_node(np.maximum, tree.weight[rows] * tree.scale, count, 0.0)
         return Answer(_NO_TOTAL, heaviest)
 
-    def _ends(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _ends(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the maximum of the targets and of the negated targets, shape (nodes, 2)."""
         rows, count = tree.at(query.node)
         y = self._y[rows]
         ends = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
         return Answer(_NO_TOTAL, np.column_stack(ends).ravel())
 
-    def _above(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _above(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the weighted sums of targets minus the smallest target."""
         rows, count = tree.at(query.node)
         sums = np.zeros(len(count), dtype=np.int64)
@@ -296,7 +296,7 @@ class TreeShard(LogShard):
         grow.sum_above(*of_rows, query.numbers, sums)
         return Answer(sums, _NO_NUMBERS)
 
-    def _squares(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _squares(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return sums of moments and squares, each with its rounding error, shape (nodes, 4)."""
         rows, count = tree.at(query.node)
         sums = np.zeros((len(count), 4), dtype=np.int64)
@@ -304,7 +304,7 @@ class TreeShard(LogShard):
         grow.sum_squares(*of_rows, query.numbers, sums)
         return Answer(sums.ravel(), _NO_NUMBERS)
 
-    def _weight_sums(self, tree: RowsAtNodes, query: Query) -> Answer:
+    def _weight_sums(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
         """Return the weights of each of two classes at nodes for `exact_sum`."""
         parts = [
             self._parts(tree, tree.at(query.node[k : k + 1])[0]) for k in range(len(query.node))
@@ -400,7 +400,7 @@ class Answered:
 
 
 #: Generator that yields the commands of the next request and receives its result.
-Asking: TypeAlias = Generator[list[Splits | Query], Answered, None]
+Asking: TypeAlias = Generator[list[Splits | NodeQuery], Answered, None]
 
 
 class Calls:
@@ -417,10 +417,10 @@ class Calls:
             if (batch := next(generator, None)) is not None
         ]
         while waiting:
-            queries = list[Query]()
+            queries = list[NodeQuery]()
             for _, batch in waiting:
                 self.commands += [command for command in batch if isinstance(command, Splits)]
-                queries += [command for command in batch if isinstance(command, Query)]
+                queries += [command for command in batch if isinstance(command, NodeQuery)]
             self.commands.append(Queries(queries))
             answered = Answered(TreeShard.merge(self.engine.masses(self.commands)))
             waiting = [
@@ -430,7 +430,7 @@ class Calls:
             ]
 
 
-def _sent(asking: Asking, answered: Answered) -> list[Splits | Query] | None:
+def _sent(asking: Asking, answered: Answered) -> list[Splits | NodeQuery] | None:
     try:
         return asking.send(answered)
     except StopIteration:
@@ -595,20 +595,20 @@ class ShardedArrays(TreeArrays):
         max_splits = min(limits.leaves - int(self.counter["leaves"]), self._most_kept // 2)
         return np.concatenate([np.array([at], dtype=np.int32), known[: max(max_splits - 1, 0)]])
 
-    def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> Query:
+    def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> NodeQuery:
         """Return a query about nodes, with numbers for each."""
         if numbers is None:
             numbers = np.empty((len(nodes), 0))
-        return Query(what, self.tree, nodes, self.ahead.node["shift"][nodes], numbers)
+        return NodeQuery(what, self.tree, nodes, self.ahead.node["shift"][nodes], numbers)
 
-    def _query_cells(self, nodes: IntArray) -> Query:
+    def _query_cells(self, nodes: IntArray) -> NodeQuery:
         """Return the query for the histograms of nodes."""
         if self.n_classes:
             return self._query("cells", nodes)
         of_moments = self.ahead.centre[nodes], self.ahead.node["scale"][nodes]
         return self._query("cells", nodes, np.column_stack(of_moments))
 
-    def _told(self, queries: list[Query]) -> list[Splits | Query]:
+    def _told(self, queries: list[NodeQuery]) -> list[Splits | NodeQuery]:
         """Return the pending splits, followed by the queries that have nodes."""
         splits, self._untold = self._untold, []
         return [*splits, *(query for query in queries if len(query.node))]

@@ -41,8 +41,8 @@ from pboost.growth.tree import CartLimits, grow_tree
 from pboost.models.schema import OutOfBag
 from pboost.models.tree import Tree
 from pboost.threads import Workers
-from pboost.trees.random_forest import ForestFit, check_seen, nodes_of_rows
 from pboost.trees.parallel_members import Tally
+from pboost.trees.random_forest import ForestFit, check_seen, nodes_of_rows
 from pboost.values import Array, FloatArray, IntArray, child, draw_seed
 
 

@@ -12,8 +12,8 @@ from pboost.data.columns.columns import SortedColumns
 from pboost.data.read.check_xy import (
     as_weights,
 )
-from pboost.data.row_source import rows_here
 from pboost.data.resampling import Bags, check_bag, make_bags
+from pboost.data.row_source import rows_here
 from pboost.data.targets import REGRESSION, Classes, needs_of, task_of_fit, truth_of_rows
 from pboost.data.training_data import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options

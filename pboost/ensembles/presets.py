@@ -12,8 +12,8 @@ from pboost.boosting.graph_fit import GrowthOptions
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.row_source import RowOptions
 from pboost.data.targets import CRITERIA, ClassCriterion
-from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.growth.graph_growth import GrowthOrder
+from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (

@@ -28,10 +28,10 @@ from pboost.data.row_fingerprint import hashes
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.targets import SoftLabels
 from pboost.data.training_data import TrainingData
-from pboost.growth.multiclass_graph import label_trees
-from pboost.growth.matryoshki import NestedGrowth
-from pboost.growth.soft_tree import SoftTree
 from pboost.growth.graph_growth import GROWTHS, STOPPED, Callback, Chain, GrowthOrder, TreeLimits
+from pboost.growth.matryoshki import NestedGrowth
+from pboost.growth.multiclass_graph import label_trees
+from pboost.growth.soft_tree import SoftTree
 from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
@@ -41,19 +41,19 @@ from pboost.models.evaluate.match_input import (
     columns_to_fit,
     ordered_sigma,
 )
-from pboost.models.random_forest import RandomForest
+from pboost.models.gradient_boosting import CUT, GradientBoostingModel
 from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import CERTAIN, OUT, largest_score
+from pboost.models.random_forest import RandomForest
 from pboost.models.text import input_names
-from pboost.models.gradient_boosting import CUT, GradientBoostingModel
 from pboost.observation.answers import KINDS as OBSERVATIONS
 from pboost.observation.answers import Flip, Observation, Tables, check_pair
 from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
 from pboost.trees.cart import FitData
-from pboost.trees.random_forest import ForestTreeOptions, grow_forest
 from pboost.trees.gradient_boosting import SumOptions, begin_sum, draws, grow_sum
+from pboost.trees.random_forest import ForestTreeOptions, grow_forest
 from pboost.values import (
     INT32_MAX,
     Bar,

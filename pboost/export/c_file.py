@@ -14,17 +14,6 @@ from pboost._version import __version__
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.convert import Features
 from pboost.export.c_intermediate import Part, Walk, is_exact, part_of, walks
-from pboost.export.c_types import (
-    Fixed,
-    Grid,
-    compared,
-    fixed_part,
-    folded,
-    grid_of,
-    leave_walk,
-    single_part,
-    sums_of,
-)
 from pboost.export.c_print import (
     NO_VALUE,
     TYPES,
@@ -39,14 +28,25 @@ from pboost.export.c_print import (
     table,
     write_part,
 )
+from pboost.export.c_types import (
+    Fixed,
+    Grid,
+    compared,
+    fixed_part,
+    folded,
+    grid_of,
+    leave_walk,
+    single_part,
+    sums_of,
+)
+from pboost.models.as_trees import link_of
 from pboost.models.base import Averaged, Model, TwoClassModel, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.evaluate.exits import sizes
 from pboost.models.evaluate.match_input import finite_columns
 from pboost.models.files import check_path, replace_file
-from pboost.models.text import counted
 from pboost.models.gradient_boosting import GradientBoostingModel
-from pboost.models.as_trees import link_of
+from pboost.models.text import counted
 from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
 #: Maximum number of features listed in the header comment.

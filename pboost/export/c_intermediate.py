@@ -14,19 +14,19 @@ from pboost.data.node_inputs.functions import Oracles
 from pboost.data.node_inputs.inputs import Indicators, Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.table import column_label, first_unlike
+from pboost.models.as_trees import as_tree_ensemble, tests_of
 from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
+from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel, ProbitModel
 from pboost.models.graph_arrays import joints_of
+from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel, ProbitModel
 from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
 from pboost.models.subagged import SubaggedProbitTrees
-from pboost.models.tree_ensemble import LEAF, TreeEnsemble
-from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.tree import Trees
-from pboost.models.as_trees import as_tree_ensemble, tests_of
+from pboost.models.tree_ensemble import LEAF, TreeEnsemble
 from pboost.values import Array, FloatArray, IntArray
 
 #: Links of `TreeEnsemble` with a C function; "shares" are already probabilities.

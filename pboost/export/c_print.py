@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import Indicators
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.export.c_intermediate import PLAIN, AffineMap, EnsembleSum, JointExits, Maps, Part, Tests, Walk
+from pboost.export.c_intermediate import (
+    PLAIN,
+    AffineMap,
+    EnsembleSum,
+    JointExits,
+    Maps,
+    Part,
+    Tests,
+    Walk,
+)
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import Array, shown
 

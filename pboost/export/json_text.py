@@ -9,10 +9,10 @@ import numpy as np
 
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.read.table import MOST_LEVELS, Table
+from pboost.models.as_trees import as_trees
 from pboost.models.base import Model
 from pboost.models.schema import ModelFileError
 from pboost.models.tree_ensemble import TreeEnsemble
-from pboost.models.as_trees import as_trees
 from pboost.values import Array, TableLike, shown
 from pboost.values.json_texts import parse
 

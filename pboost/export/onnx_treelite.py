@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from pboost.data.node_inputs.sums import Projections
 from pboost.export.c_intermediate import walks_of
+from pboost.models.as_trees import as_trees, projections_of, trees_of_sums
 from pboost.models.base import Model
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
-from pboost.models.as_trees import as_trees, projections_of, trees_of_sums
 from pboost.values import Array, IntArray, install_hint
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.read.table import MOST_LEVELS
 from pboost.export.onnx_treelite import needed
+from pboost.models.as_trees import as_trees
 from pboost.models.base import Model
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
-from pboost.models.as_trees import as_trees
 from pboost.values import FloatArray, TableLike, check_integer
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pboost.export.shap_trees import values_of_sum
+from pboost.models.as_trees import as_trees
 from pboost.models.base import Model
 from pboost.models.text import MOST
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
-from pboost.models.as_trees import as_trees
 from pboost.values import FloatArray, shown
 
 #: Digits that identify each float64, even for readers that do not round to the nearest number.

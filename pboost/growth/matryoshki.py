@@ -23,7 +23,6 @@ from pboost._core.voting import NO_VOTE, VoteRule, rounded_key
 from pboost.bounds import rate_matryoshka
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training_data import TrainingData
-from pboost.growth.soft_tree import Port, PortGrowth, PortSplit, joined
 from pboost.growth.graph_growth import (
     ALL_OPENED,
     FIXED_BITS,
@@ -35,6 +34,7 @@ from pboost.growth.graph_growth import (
     TreeLimits,
     fixed_scale,
 )
+from pboost.growth.soft_tree import Port, PortGrowth, PortSplit, joined
 from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import ABOVE, BELOW
 from pboost.observation.answers import Answers, Observer, Tables, only_exit

@@ -16,8 +16,8 @@ from pboost.data.read.convert import Features
 from pboost.data.training_data import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.graph_growth import PERFECT, STOPPED, Callback, Growth
-from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel
 from pboost.models.graph_arrays import ABOVE, BELOW, CERTAIN
+from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel
 from pboost.models.schema import TrainingRecord
 from pboost.observation.answers import Observer
 from pboost.threads import Workers

@@ -15,8 +15,8 @@ from pboost._core import grow
 from pboost._core.voting import VoteRule, scale_weights
 from pboost.data.columns.columns import MOST_FLOAT, SortedColumns, midpoint
 from pboost.data.columns.prebuilt import LEVELS, ROW_MASK, has, is_heavier
-from pboost.data.node_inputs.inputs import HALF, WORDS, Subsets
 from pboost.data.feature_costs import FeatureCosts
+from pboost.data.node_inputs.inputs import HALF, WORDS, Subsets
 from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training_data import Problem, TrainingData
 from pboost.growth.graph_growth import (
@@ -32,8 +32,8 @@ from pboost.growth.graph_growth import (
 from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import OUT
 from pboost.models.schema import TrainingRecord
-from pboost.models.tree_ensemble import LEAF
 from pboost.models.tree import Tree, heavier_child, own_sets
+from pboost.models.tree_ensemble import LEAF
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 

@@ -20,9 +20,9 @@ from pboost.data.read.check_xy import (
     class_codes,
 )
 from pboost.data.read.convert import Features, RowTable
+from pboost.data.resampling import HoldOut, Validation
 from pboost.data.row_fingerprint import digest_of_rows, merged
 from pboost.data.row_source import RowSource
-from pboost.data.resampling import HoldOut, Validation
 from pboost.data.targets import soft_validation
 from pboost.data.training_data import Problem, TrainingData, check_values
 from pboost.growth.graph_growth import StepRecord

@@ -6,12 +6,12 @@ from pboost._lazy import lazy_names
 
 if TYPE_CHECKING:
     from pboost.inspection.cross_validation import CrossValidation as CrossValidation
-    from pboost.inspection.explanation import Explanation as Explanation
-    from pboost.inspection.explanation import apply as apply
-    from pboost.inspection.explanation import decision_path as decision_path
     from pboost.inspection.error_bounds import ErrorBound as ErrorBound
     from pboost.inspection.error_bounds import PredictionSets as PredictionSets
     from pboost.inspection.error_bounds import RiskThreshold as RiskThreshold
+    from pboost.inspection.explanation import Explanation as Explanation
+    from pboost.inspection.explanation import apply as apply
+    from pboost.inspection.explanation import decision_path as decision_path
     from pboost.inspection.importance import permutation_importance as permutation_importance
     from pboost.inspection.linear_coefficients import Coefficients as Coefficients
     from pboost.inspection.linear_coefficients import coefficients as coefficients

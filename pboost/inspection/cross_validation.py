@@ -21,8 +21,8 @@ from pboost.data.read.check_xy import (
     class_codes,
 )
 from pboost.data.read.convert import RowTable
-from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
 from pboost.data.resampling import any_folds, assign_folds
+from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
 from pboost.data.targets import (
     REGRESSION,
     SoftLabels,

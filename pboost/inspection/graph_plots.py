@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from pboost.data.node_inputs.inputs import HALF, ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
+from pboost.models.as_trees import as_tree_ensemble
 from pboost.models.base import Model, check_model
 from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
 from pboost.models.evaluate.match_input import as_graph, count_rows, match_columns
@@ -30,7 +31,6 @@ from pboost.models.text import (
     signed,
 )
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
-from pboost.models.as_trees import as_tree_ensemble
 from pboost.values import FloatArray, TableLike, check_integer
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from pboost.models.base import Model, TwoClassModel, decision_function
 from pboost.models.evaluate.certificates import certificate, truth_for
 from pboost.models.evaluate.match_input import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import FunctionEnsemble, LinearModel
 from pboost.models.graph_arrays import largest_score
+from pboost.models.linear import FunctionEnsemble, LinearModel
 from pboost.values import (
     FloatArray,
     Seed,

@@ -14,16 +14,16 @@ from pboost.data.read.check_xy import as_weights, check_has_rows
 from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, named_columns, positions
 from pboost.inspection.cross_validation import row_errors, truth_for
+from pboost.models.as_trees import as_tree_ensemble, tests_of
 from pboost.models.base import Model, TwoClassModel, check_model, predict, staged_predict
 from pboost.models.evaluate.match_input import count_rows, match_columns, reads_columns
+from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.graph import DecisionGraph
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import falls
 from pboost.models.subagged import SubaggedProbitTrees
-from pboost.models.tree_ensemble import NO_SET
-from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.tree import Tree
-from pboost.models.as_trees import as_tree_ensemble, tests_of
+from pboost.models.tree_ensemble import NO_SET
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer, install_hint, shown
 
 if TYPE_CHECKING:

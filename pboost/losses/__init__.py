@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pboost.losses import classification as labels, regression as numbers
+from pboost.losses import classification as labels
+from pboost.losses import regression as numbers
 from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss, check_derivatives
+from pboost.losses.c_functions import CompiledLoss, compiled
 from pboost.losses.classification import *  # noqa: F403
 from pboost.losses.regression import *  # noqa: F403
-from pboost.losses.c_functions import CompiledLoss, compiled
 from pboost.values import shown
 from pboost.values.parameter_aliases import value_here
 

@@ -9,27 +9,27 @@ from pboost._lazy import lazy_names
 if TYPE_CHECKING:
     from pboost.ensembles.warm_start import FitState as FitState
     from pboost.growth.generic_greedy import GenericGreedy as GenericGreedy
+    from pboost.models.as_trees import as_tree_ensemble as as_tree_ensemble
     from pboost.models.base import truncate as truncate
     from pboost.models.calibrated import CalibratedModel as CalibratedModel
     from pboost.models.early_exit_model import EarlyExitModel as EarlyExitModel
     from pboost.models.ensembles import Bagging as Bagging
     from pboost.models.ensembles import OneVsRest as OneVsRest
     from pboost.models.ensembles import WeightedVote as WeightedVote
-    from pboost.models.random_forest import RandomForest as RandomForest
+    from pboost.models.gradient_boosting import GradientBoostingModel as GradientBoostingModel
     from pboost.models.graph import DecisionGraph as DecisionGraph
     from pboost.models.linear import FunctionEnsemble as FunctionEnsemble
     from pboost.models.linear import LinearModel as LinearModel
     from pboost.models.linear import ProbitModel as ProbitModel
     from pboost.models.probit_trees import ProbitTree as ProbitTree
+    from pboost.models.random_forest import RandomForest as RandomForest
     from pboost.models.schema import ModelFileError as ModelFileError
     from pboost.models.schema import OutOfBag as OutOfBag
     from pboost.models.schema import PruningTable as PruningTable
     from pboost.models.schema import TrainingRecord as TrainingRecord
     from pboost.models.subagged import SubaggedProbitTrees as SubaggedProbitTrees
-    from pboost.models.tree_ensemble import TreeEnsemble as TreeEnsemble
-    from pboost.models.gradient_boosting import GradientBoostingModel as GradientBoostingModel
     from pboost.models.tree import Tree as Tree
-    from pboost.models.as_trees import as_tree_ensemble as as_tree_ensemble
+    from pboost.models.tree_ensemble import TreeEnsemble as TreeEnsemble
     from pboost.probit.sbpmt import published_sbpmt_options as published_sbpmt_options
     from pboost.trees.pruning import PruningPath as PruningPath
     from pboost.trees.pruning import cost_complexity_pruning_path as cost_complexity_pruning_path

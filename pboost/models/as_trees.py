@@ -19,14 +19,14 @@ from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
 from pboost.models.evaluate.graph_walk import reach
 from pboost.models.evaluate.match_input import match_columns
-from pboost.models.random_forest import RandomForest
+from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import OUT, Graph, joints_of
-from pboost.models.shares import among
+from pboost.models.random_forest import RandomForest
 from pboost.models.schema import TrainingRecord
-from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
-from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.shares import among
 from pboost.models.tree import Tree, Trees
+from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
 #: Number of cells (rows times nodes) in memory at a time.

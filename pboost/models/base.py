@@ -19,7 +19,6 @@ from typing import (
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.node_inputs.inputs import Inputs, indicators_of
 from pboost.data.feature_costs import (
     COST_OPTIONS,
     CostGroupOption,
@@ -27,10 +26,12 @@ from pboost.data.feature_costs import (
     FeatureCosts,
     read_feature_costs,
 )
+from pboost.data.node_inputs.inputs import Inputs, indicators_of
 from pboost.data.read.table import Table
 from pboost.data.row_fingerprint import Digest
 from pboost.models import schema as stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, joints_left
+from pboost.models.schema import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
 from pboost.models.shares import (
     at_ends,
     lead_of_second,
@@ -40,7 +41,6 @@ from pboost.models.shares import (
     shares_of_leads,
     two_probabilities,
 )
-from pboost.models.schema import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
 from pboost.values import (
     Array,
     FloatArray,

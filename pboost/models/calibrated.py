@@ -15,8 +15,8 @@ from pboost.models.base import CostUnit, Model, Route, score_by_route
 from pboost.models.early_exit_model import Around
 from pboost.models.evaluate.exits import Left
 from pboost.models.evaluate.partial_evaluation import CalibratedEvaluator
-from pboost.models.shares import two_probabilities
 from pboost.models.schema import Settings, check_offsets
+from pboost.models.shares import two_probabilities
 from pboost.models.text import counted
 from pboost.values import FloatArray, TableLike
 

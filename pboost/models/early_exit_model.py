@@ -16,8 +16,8 @@ from pboost.data.row_fingerprint import Digest
 from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
-from pboost.models.evaluate.partial_evaluation import LeavingEvaluator
 from pboost.models.evaluate.match_input import match_columns, read_rows, reads_columns, table_for
+from pboost.models.evaluate.partial_evaluation import LeavingEvaluator
 from pboost.models.schema import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike

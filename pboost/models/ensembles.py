@@ -31,6 +31,7 @@ from pboost.models.base import (
     staged_decision_function,
 )
 from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
+from pboost.models.evaluate.match_input import MemberRows, table_for
 from pboost.models.evaluate.partial_evaluation import (
     MemberEvaluator,
     PartialEvaluator,
@@ -38,17 +39,8 @@ from pboost.models.evaluate.partial_evaluation import (
     mean_of,
     sum_of_votes,
 )
-from pboost.models.evaluate.match_input import MemberRows, table_for
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.shares import (
-    among,
-    costs_by_then,
-    lead_of_second,
-    mean_of_shares,
-    means_by_then,
-    shared_out,
-)
 from pboost.models.schema import (
     VOTES,
     HeaderAndArrays,
@@ -60,6 +52,14 @@ from pboost.models.schema import (
     check_shares,
     check_sum,
     table_field,
+)
+from pboost.models.shares import (
+    among,
+    costs_by_then,
+    lead_of_second,
+    mean_of_shares,
+    means_by_then,
+    shared_out,
 )
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_position

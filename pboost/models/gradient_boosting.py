@@ -17,10 +17,10 @@ from pboost.models.base import CostUnit, Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import leave_trees, of_trees
 from pboost.models.evaluate.partial_evaluation import BlockEvaluator, trees_inquiry
-from pboost.models.random_forest import RandomForest
 from pboost.models.graph_arrays import Bias
-from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
+from pboost.models.random_forest import RandomForest
 from pboost.models.schema import Arrays, Header, HeaderAndArrays, Kind, Settings, check_sum
+from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
 from pboost.models.text import counted, headline
 from pboost.models.tree import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, TableLike, check_integer

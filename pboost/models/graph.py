@@ -30,16 +30,16 @@ from pboost.models.evaluate.graph_walk import (
     so_far,
 )
 from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
-from pboost.models.evaluate.partial_evaluation import BlockEvaluator, graph_inquiry
 from pboost.models.evaluate.match_input import (
     finite_columns,
     input_values,
     match_sigma,
     spread_of,
 )
+from pboost.models.evaluate.partial_evaluation import BlockEvaluator, graph_inquiry
 from pboost.models.graph_arrays import ABOVE, BELOW, OUT, Graph, joints_of, rest_of_nodes
-from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.schema import once
+from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer

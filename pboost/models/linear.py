@@ -18,9 +18,8 @@ from pboost.data.read.check_xy import check_answers
 from pboost.data.read.table import Table
 from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model, Route, TwoClassModel
-from pboost.models.evaluate.partial_evaluation import SumInquiry
 from pboost.models.evaluate.match_input import input_values, match_sigma, spread_of
-from pboost.models.shares import as_shares, falls, settled, times_spread
+from pboost.models.evaluate.partial_evaluation import SumInquiry
 from pboost.models.schema import (
     MOST_SUM,
     HeaderAndArrays,
@@ -30,6 +29,7 @@ from pboost.models.schema import (
     check_sum,
     table_field,
 )
+from pboost.models.shares import as_shares, falls, settled, times_spread
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
 from pboost.values import Array, FloatArray, IntArray, TableLike

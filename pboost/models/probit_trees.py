@@ -18,14 +18,14 @@ from pboost.data.read.table import Table
 from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model
 from pboost.models.evaluate.kernel_walk import Holes, over_tiles, past_missing
-from pboost.models.evaluate.partial_evaluation import SumInquiry, trees_inquiry
 from pboost.models.evaluate.match_input import match_columns, spread_of
+from pboost.models.evaluate.partial_evaluation import SumInquiry, trees_inquiry
 from pboost.models.linear import columns_of, probabilities
-from pboost.models.shares import as_shares, portions, times_spread
 from pboost.models.schema import Settings
+from pboost.models.shares import as_shares, portions, times_spread
 from pboost.models.text import counted, equation, headline
-from pboost.models.tree_ensemble import LEAF
 from pboost.models.tree import SIDES, Tree, Trees
+from pboost.models.tree_ensemble import LEAF
 from pboost.threads import check_stop
 from pboost.values import Array, FloatArray, IntArray, TableLike
 

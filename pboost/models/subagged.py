@@ -19,9 +19,8 @@ from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.evaluate.exits import Exits, voting_exits
-from pboost.models.evaluate.partial_evaluation import MemberEvaluator, mean_of
 from pboost.models.evaluate.match_input import match_columns
-from pboost.models.random_forest import RandomForest
+from pboost.models.evaluate.partial_evaluation import MemberEvaluator, mean_of
 from pboost.models.linear import chosen, probabilities
 from pboost.models.probit_trees import (
     LEAST,
@@ -33,15 +32,7 @@ from pboost.models.probit_trees import (
     values_of,
     without,
 )
-from pboost.models.shares import (
-    costs_by_then,
-    lead_of_second,
-    mean_of_shares,
-    means_by_then,
-    scaled_shares,
-    shared_out,
-    shares_of_leads,
-)
+from pboost.models.random_forest import RandomForest
 from pboost.models.schema import (
     Arrays,
     Dtypes,
@@ -56,9 +47,18 @@ from pboost.models.schema import (
     check_sum,
     check_vote,
 )
+from pboost.models.shares import (
+    costs_by_then,
+    lead_of_second,
+    mean_of_shares,
+    means_by_then,
+    scaled_shares,
+    shared_out,
+    shares_of_leads,
+)
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.tree_ensemble import LEAF
 from pboost.models.tree import SIDES, TREE_COLUMNS, ranges
+from pboost.models.tree_ensemble import LEAF
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
 #: Reasons why boosting of a member stopped.

@@ -26,9 +26,8 @@ from pboost.models.evaluate.kernel_walk import (
     over_tiles,
     past_missing,
 )
-from pboost.models.evaluate.partial_evaluation import BlockEvaluator, trees_inquiry
 from pboost.models.evaluate.match_input import match_columns
-from pboost.models.shares import as_shares
+from pboost.models.evaluate.partial_evaluation import BlockEvaluator, trees_inquiry
 from pboost.models.schema import (
     Arrays,
     Header,
@@ -38,6 +37,7 @@ from pboost.models.schema import (
     check_shares,
     table_field,
 )
+from pboost.models.shares import as_shares
 from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.models.tree_ensemble import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, TableLike, freeze, shown

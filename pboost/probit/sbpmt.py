@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import probit as kernel
 from pboost._core.voting import NO_VOTE, half_log_odds
 from pboost.data.node_inputs.imputation import column_spread
-from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.resampling import Bags, check_bag, make_bags, rows_of_bag
+from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.training_data import Problem
 from pboost.growth.graph_growth import Callback
 from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
-from pboost.models.random_forest import RandomForest
 from pboost.models.probit_trees import LEAST
+from pboost.models.random_forest import RandomForest
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.probit.tree import (
     GrownProbit,

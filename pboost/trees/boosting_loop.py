@@ -20,18 +20,18 @@ from pboost.growth.graph_growth import STOPPED, Callback, GradientBoostingStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.losses import Loss, Softmax, is_of_package
-from pboost.models.random_forest import RandomForest, join_trees
 from pboost.models.gradient_boosting import GradientBoostingModel
+from pboost.models.random_forest import RandomForest, join_trees
 from pboost.models.tree import Tree
 from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
-from pboost.trees.random_forest import nodes_of_rows
-from pboost.trees.pooled_growth import growth_by_pairs
-from pboost.trees.regularization import Restraints, draws_columns
-from pboost.trees.tree_rounds import ExactRounds, Rounds
-from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.gradients import RoundWeights, Steps, check_size, targets_of, weights_of
 from pboost.trees.multi_output_rounds import VectorRounds
+from pboost.trees.pooled_growth import growth_by_pairs
+from pboost.trees.random_forest import nodes_of_rows
+from pboost.trees.regularization import Restraints, draws_columns
+from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray
 
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypedDict, Un
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.columns.build import column_ranks
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING, MAX_BINS
 from pboost.data.feature_costs import CostOptions, read_feature_costs
 from pboost.data.read.check_xy import TASKS, check_taken
 from pboost.data.read.table import EVERYTHING, Takes
-from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.data.resampling import HoldOut
+from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.data.targets import (
     OF_TWO,
     ClassCriterion,

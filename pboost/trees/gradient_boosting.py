@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.feature_costs import CostOptions
-from pboost.data.row_source import RowOptions, RowSource
 from pboost.data.resampling import check_bag
+from pboost.data.row_source import RowOptions, RowSource
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, LossName, check_loss, is_of_package
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.threads import Workers
+from pboost.trees.boosting_loop import Growing, LossEarlyStopping, SumFit, SumRows, TableRows
 from pboost.trees.cart import (
     BinOptions,
     FeatureCount,
@@ -26,6 +27,7 @@ from pboost.trees.cart import (
     fit_cart_problem,
     limits_of_problem,
 )
+from pboost.trees.gradients import Steps, loss_of, task_of_loss
 from pboost.trees.pooled_growth import limits_of_growth, plain_comparisons
 from pboost.trees.regularization import (
     check_l2,
@@ -36,8 +38,6 @@ from pboost.trees.regularization import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.boosting_loop import Growing, LossEarlyStopping, SumFit, SumRows, TableRows
-from pboost.trees.gradients import Steps, loss_of, task_of_loss
 from pboost.values import (
     MOST_NODES,
     Auto,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.tree_walk import weakest_links
-from pboost.data.columns.columns import SortedColumns, values_of
 from pboost.data.columns.build import read_once
+from pboost.data.columns.columns import SortedColumns, values_of
 from pboost.data.read.check_xy import (
     as_targets,
     as_weights,
@@ -19,13 +19,13 @@ from pboost.data.read.check_xy import (
     scaled_weights,
 )
 from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_here
 from pboost.data.resampling import any_folds
+from pboost.data.row_source import rows_here
 from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.data.training_data import Problem, Search, check_values, reads_columns, search_option
 from pboost.models.schema import PruningTable, Stored, column
-from pboost.models.tree_ensemble import LEAF
 from pboost.models.tree import Tree, tree_only
+from pboost.models.tree_ensemble import LEAF
 from pboost.trees.cart import TAKES, FitData, TreeOptions, fit_cart_problem, fit_tree
 from pboost.values import (
     Array,

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
 from pboost.data.feature_costs import CostOptions
-from pboost.data.row_source import RowOptions
 from pboost.data.resampling import check_bag, make_bags
+from pboost.data.row_source import RowOptions
 from pboost.data.targets import TaskOption
 from pboost.data.training_data import Problem
 from pboost.growth.tree import CartLimits
 from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.tree_ensemble import LEAF
 from pboost.models.tree import Tree
+from pboost.models.tree_ensemble import LEAF
 from pboost.trees.cart import (
     CriterionOption,
     FeatureCount,

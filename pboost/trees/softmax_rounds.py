@@ -20,8 +20,8 @@ from pboost.losses import LOSSES, Loss
 from pboost.models.random_forest import RandomForest
 from pboost.models.tree import Tree
 from pboost.trees import tree_rounds as rounds
-from pboost.trees.tree_rounds import SLOT_BYTES, Rounds
 from pboost.trees.gradients import RoundWeights, Steps
+from pboost.trees.tree_rounds import SLOT_BYTES, Rounds
 from pboost.values import FloatArray, IntArray
 
 #: Numbers of classes whose roots are counted together; the sums of a bin are contiguous.

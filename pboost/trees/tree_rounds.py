@@ -23,9 +23,6 @@ from pboost.models.random_forest import RandomForest, join_trees
 from pboost.models.tree import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
-from pboost.trees.random_forest import nodes_of_rows
-from pboost.trees.pooled_growth import SHARES, Pooling, open_nodes, pooling_of
-from pboost.trees.regularization import Payments, Restraints
 from pboost.trees.gradients import (
     MOST_DERIVATIVE,
     RoundWeights,
@@ -34,6 +31,9 @@ from pboost.trees.gradients import (
     slopes_of,
     working_response,
 )
+from pboost.trees.pooled_growth import SHARES, Pooling, open_nodes, pooling_of
+from pboost.trees.random_forest import nodes_of_rows
+from pboost.trees.regularization import Payments, Restraints
 from pboost.values import Array, FloatArray, IntArray
 
 

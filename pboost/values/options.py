@@ -488,6 +488,9 @@ class BarOptions(TypedDict, total=False):
     ----------
     callback : callable, optional
         Called as ``callback(step, record)`` after each step. Return True to stop the fit.
+    progress : bool or callable
+        Whether to show a progress bar of tqdm (extra ``progress``) on standard error. A callable
+        with the interface of ``tqdm.tqdm`` makes another kind of bar.
     """
 
     callback: Annotated[Callable[[int, Any], Any] | None, Option(None, check_callback)]

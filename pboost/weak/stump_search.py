@@ -22,13 +22,13 @@ from pboost.data.columns.columns import (
     check_summed,
 )
 from pboost.data.columns.prebuilt import HOLES, LEVEL_SMOOTHING, LEVELS, MAX_BINS, ROW_MASK, has
+from pboost.data.feature_costs import FeatureCosts, read_feature_costs
 from pboost.data.node_inputs.sums import (
     Projections,
     grid_of_directions,
     random_directions,
     standard_deviations,
 )
-from pboost.data.feature_costs import FeatureCosts, read_feature_costs
 from pboost.data.read.table import Takes
 from pboost.data.targets import CODES, CRITERIA, IMPURITIES, ClassCriterion
 from pboost.data.training_data import Problem, Search, TrainingData, is_binned

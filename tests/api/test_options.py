@@ -17,7 +17,8 @@ import pytest
 
 import pboost as pb
 from pboost.cli.options import MODELS, SEVERAL_CLASSES
-from pboost.values import options, parameter_aliases as peers
+from pboost.values import options
+from pboost.values import parameter_aliases as peers
 
 ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import pboost as pb
-from pboost.budget.exit_thresholds import calibrated
 from pboost.budget.candidates import (
     FAMILIES,
     MANY_ROWS,
@@ -19,6 +18,7 @@ from pboost.budget.candidates import (
     path_of,
     with_forest,
 )
+from pboost.budget.exit_thresholds import calibrated
 from pboost.budget.model_choice import AS_GOOD, ModelChoice, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size

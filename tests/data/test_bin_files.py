@@ -10,7 +10,8 @@ import pytest
 from partitioned import fit_parted
 
 import pboost as pb
-from pboost.data.columns import build as making, sampled_bin_edges as sampled_edges
+from pboost.data.columns import build as making
+from pboost.data.columns import sampled_bin_edges as sampled_edges
 from pboost.data.on_disk import column_folder
 
 FIELDS = ("n_bins", "lower", "upper", "special")

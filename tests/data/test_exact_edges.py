@@ -8,8 +8,10 @@ from partitioned import bin_parts
 from reference.sort import rank_bins
 
 import pboost as pb
-from pboost.data.columns import exact_bin_edges as exact_edges, sampled_bin_edges as sampled_edges
-from pboost.distributed import partitions, partition_tasks as tasks
+from pboost.data.columns import exact_bin_edges as exact_edges
+from pboost.data.columns import sampled_bin_edges as sampled_edges
+from pboost.distributed import partition_tasks as tasks
+from pboost.distributed import partitions
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 TINY = 5e-324

@@ -8,7 +8,14 @@ from partitioned import PARTS, TABLES, contents, divided, fit_parted, send_few_r
 from reference import shards as twin
 
 import pboost as pb
-from pboost.distributed.tree_partitions import Queries, Query, ShardArrays, Splits, TreeShard, begin
+from pboost.distributed.tree_partitions import (
+    NodeQuery,
+    Queries,
+    ShardArrays,
+    Splits,
+    TreeShard,
+    begin,
+)
 from pboost.growth.tree import grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import TreeOptions, cart_limits
@@ -148,7 +155,7 @@ def test_answers_are_those_of_the_twin(monkeypatch):
     splits = [split for item in told for split in zip(*item[1:], strict=True)]
     ahead = arrays.ahead
     leaf = np.flatnonzero(ahead.node["child"][: ahead.n_nodes] < 0)[2:3].astype(np.int32)
-    query = Query("cells", 0, leaf, np.zeros(1, dtype=np.int32), np.empty((1, 0)))
+    query = NodeQuery("cells", 0, leaf, np.zeros(1, dtype=np.int32), np.empty((1, 0)))
     log = [*arrays.calls.commands, *arrays._untold, Queries([query])]
     answers = [shard.masses(log) for shard in shards]
     splits += [split for item in arrays._untold for split in zip(*item[1:], strict=True)]

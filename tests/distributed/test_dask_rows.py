@@ -14,7 +14,8 @@ from partitioned import contents, fit_dask
 import pboost as pb
 import pboost.dask
 from pboost.data.columns import sampled_bin_edges as sampled_edges
-from pboost.distributed import partitions, partition_tasks as tasks
+from pboost.distributed import partition_tasks as tasks
+from pboost.distributed import partitions
 from pboost.distributed.dask_engine import dask_module
 
 distributed = pytest.importorskip("distributed")

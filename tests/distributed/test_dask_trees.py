@@ -10,7 +10,8 @@ from partitioned import bin_parts, contents, fit_dask
 import pboost as pb
 import pboost.dask
 from pboost.data.columns import sampled_bin_edges as sampled_edges
-from pboost.distributed import partitions, partition_tasks as tasks
+from pboost.distributed import partition_tasks as tasks
+from pboost.distributed import partitions
 from pboost.distributed.dask_engine import DaskEngine
 
 distributed = pytest.importorskip("distributed")

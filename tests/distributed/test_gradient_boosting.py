@@ -9,7 +9,8 @@ from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
 from pboost.data.training_data import Problem
-from pboost.distributed import partitions, round_partitions as round_shards
+from pboost.distributed import partitions
+from pboost.distributed import round_partitions as round_shards
 
 OPTIONS = {
     "independent": {"growth": "independent", "max_depth": 5},

@@ -5,7 +5,8 @@ import pytest
 from partitioned import TABLES, bin_parts, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.distributed import engine as engines, round_partitions as round_shards
+from pboost.distributed import engine as engines
+from pboost.distributed import round_partitions as round_shards
 
 PARTS = (1, 2, 3, 5, 16)
 

@@ -8,7 +8,8 @@ from partitioned import bin_parts, fit_parted
 
 import pboost as pb
 from pboost.data.columns import sampled_bin_edges as sampled_edges
-from pboost.distributed import partitions, partition_tasks as tasks
+from pboost.distributed import partition_tasks as tasks
+from pboost.distributed import partitions
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 

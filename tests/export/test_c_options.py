@@ -16,6 +16,7 @@ from reference import c_numbers as twin
 import pboost as pb
 from pboost.data.read.convert import Features
 from pboost.export.c_intermediate import part_of
+from pboost.export.c_print import literal, plain, string
 from pboost.export.c_types import (
     Grid,
     fixed_part,
@@ -25,7 +26,6 @@ from pboost.export.c_types import (
     single_part,
     sums_of,
 )
-from pboost.export.c_print import literal, plain, string
 
 #: Where rows leave does not matter here, only that the file says so.
 pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")

@@ -14,7 +14,8 @@ from pboost import threads, values
 from pboost.data import training_data as data
 from pboost.data.columns import columns
 from pboost.ensembles import bagging
-from pboost.models import base, graph, graph_arrays as nodes
+from pboost.models import base, graph
+from pboost.models import graph_arrays as nodes
 from pboost.models.tree import Tree
 
 #: What is replaced, under which name, and what makes the other from it.

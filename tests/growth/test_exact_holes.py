@@ -9,8 +9,8 @@ from special_problems import asked_of, draw, problem
 import pboost as pb
 from pboost._core.voting import VoteRule
 from pboost.data.node_inputs.inputs import Subsets
-from pboost.growth.impurity_search import ImpurityTree, by_impurity
 from pboost.growth.graph_growth import TreeLimits
+from pboost.growth.impurity_search import ImpurityTree, by_impurity
 from pboost.growth.tree import BoostedArrays, CartLimits, grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree

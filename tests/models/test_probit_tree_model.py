@@ -10,9 +10,9 @@ import pytest
 from probit_problems import problem
 
 import pboost as pb
-from pboost.models.random_forest import join_trees
 from pboost.models.linear import log_probability, probabilities
 from pboost.models.probit_trees import Equations, values_of
+from pboost.models.random_forest import join_trees
 
 
 def test_probabilities_of_values():

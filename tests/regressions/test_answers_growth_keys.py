@@ -12,8 +12,8 @@ from reference import keys
 
 import pboost as pb
 from pboost._core.voting import decrease, rounded_key
-from pboost.growth import matryoshki as nested_growth
 from pboost.growth import graph_growth as step
+from pboost.growth import matryoshki as nested_growth
 
 #: The last bit kept of a number in [1, 2).
 LAST = 2.0**-40

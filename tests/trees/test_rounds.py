@@ -27,8 +27,8 @@ import pboost as pb
 from pboost._core import boost
 from pboost.data.targets import weight_of_copy
 from pboost.losses import LOSSES
-from pboost.trees.regularization import RESTRAINTS
 from pboost.trees.gradients import weights_of
+from pboost.trees.regularization import RESTRAINTS
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, priced_case])

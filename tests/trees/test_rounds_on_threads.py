@@ -23,9 +23,9 @@ import pboost as pb
 from pboost import threads
 from pboost.losses import LOSSES
 from pboost.trees import tree_rounds as module
+from pboost.trees.gradients import Steps
 from pboost.trees.regularization import Restraints
 from pboost.trees.tree_rounds import Rounds
-from pboost.trees.gradients import Steps
 
 #: What a tree is, whatever its numbers were while it grew.
 OF_NODES = (

@@ -375,7 +375,7 @@ def _sort_blocks(
 
     def work(first: int, last: int) -> None:
         # A single allocation, so that the memory freed by a fit stays below twice its largest
-        # block; see `weighed` in targets.py.
+        # block; see `weighed` in data/targets.py.
         n_columns = min(width, last - first)
         halves = 0 if orders is not None else -(-n_columns // 2)
         scratch = np.empty((n_columns + 2 + halves, n))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.columns.build import EDGES, BinEdges, all_binned
 from pboost.data.columns.columns import MAX_BINS, NO_WEIGHT, BinnedColumns
 from pboost.data.columns.exact_bin_edges import BatchCounts
-from pboost.data.columns.build import EDGES, BinEdges, all_binned
 from pboost.data.columns.prebuilt import MOST_KNOWN
 from pboost.data.columns.sampled_bin_edges import RowSample
 from pboost.data.on_disk.column_folder import StoredColumns, Writer, open_columns

@@ -16,7 +16,13 @@ from pboost._core import binning
 from pboost._version import __version__
 from pboost.data.columns.columns import BinnedColumns, made
 from pboost.data.columns.prebuilt import MAX_BINS, checked_names
-from pboost.data.columns.sampled_bin_edges import Ends, code_rows, hashed_rows, joined_ends, with_ends
+from pboost.data.columns.sampled_bin_edges import (
+    Ends,
+    code_rows,
+    hashed_rows,
+    joined_ends,
+    with_ends,
+)
 from pboost.data.on_disk.column_folder import CODES, VALUES, RowsFile, Writer
 from pboost.data.read.batches import BatchReader, BatchRows
 from pboost.data.read.check_xy import as_targets

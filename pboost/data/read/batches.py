@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import voting
 from pboost.data.columns.columns import BinnedColumns
+from pboost.data.read.categories import heaviest, level_counts, refuse_identifier
 from pboost.data.read.check_xy import as_numbers, features_as_trained, plain_labels, weights_of_some
 from pboost.data.read.convert import (
     Features,
@@ -23,7 +24,6 @@ from pboost.data.read.convert import (
     read_rows,
 )
 from pboost.data.read.frames import of_frame, whole_column
-from pboost.data.read.categories import heaviest, level_counts, refuse_identifier
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 

@@ -11,10 +11,10 @@ from typing import Any, NoReturn, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.data.read.categories import ColumnReader, lightest_joined, match_levels, without_absent
 from pboost.data.read.codes import RowLabels, codes_among, distinct
 from pboost.data.read.convert import Features, Trained, check_size, column_names, read_matrix
 from pboost.data.read.frames import of_array
-from pboost.data.read.categories import ColumnReader, lightest_joined, match_levels, without_absent
 from pboost.data.read.numbers import (
     ENCODE,
     PLAIN,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.read.categories import ColumnReader
 from pboost.data.read.frames import (
     Source,
     float_frame,
@@ -17,7 +18,6 @@ from pboost.data.read.frames import (
     of_frame,
     whole_column,
 )
-from pboost.data.read.categories import ColumnReader
 from pboost.data.read.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.read.table import Table, column_order, positions
 from pboost.values import INT32_MAX, Array, TableLike, reject_masked

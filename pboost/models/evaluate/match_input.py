@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.node_inputs.imputation import as_sigma, check_sigma_shape, column_spread, known_sigma
 from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.imputation import (
+    as_sigma,
+    check_sigma_shape,
+    column_spread,
+    known_sigma,
+)
 from pboost.data.node_inputs.inputs import in_sums, indicators_of
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.check_xy import (
