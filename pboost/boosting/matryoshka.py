@@ -103,8 +103,8 @@ def fit_matryoshka(
         ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with their number so far and
-        a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The record has the votes and the
-        certificate before nested trees are merged, but after a greedy merge.
+        a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The record has the votes and
+        the certificate before nested trees are merged, but after a greedy merge.
     **options
         See `GraphOptions`.
 

@@ -30,18 +30,19 @@ Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotatorModel:
-    """Counts of the answers of an annotator for rows of each class, see `fit_annotators`.
+    """Counts of the responses of an annotator for rows of each class, see `fit_annotators`.
 
     Attributes
     ----------
     classes : tuple of length J >= 2
         The classes.
     answers : tuple of length K >= 2
-        The possible answers.
+        The possible responses.
     counts : ndarray of float64, shape (J, K)
-        Number of times that answer k was given for a row of class j.
+        Number of times that response k was given for a row of class j.
     max_count : float
-        Upper limit on the number of counted answers when they are combined with answers for a row.
+        Upper limit on the number of counted responses when they are combined with responses for a
+        row.
     """
 
     classes: tuple[object, ...]
@@ -73,7 +74,7 @@ class AnnotatorModel:
 
     @property
     def probability(self) -> FloatArray:
-        """Return estimated answer probabilities, (J, K): (1 + count) / (total + K)."""
+        """Return estimated response probabilities, (J, K): (1 + count) / (total + K)."""
         urn = self.counts + 1.0
         estimate: FloatArray = urn / urn.sum(axis=1, keepdims=True)
         return estimate
@@ -87,23 +88,23 @@ def fit_annotators(
     init: AnnotatorModel | None = None,
     max_count: float | None = None,
 ) -> AnnotatorModel:
-    """Fit a model of an annotator's errors, given its answers for rows of known class.
+    """Fit a model of an annotator's errors, given its responses for rows of known class.
 
     Parameters
     ----------
     answers : iterable of length n
-        The answers of the annotator: classes, or other values such as None for "I do not know".
+        The responses of the annotator: classes, or other values such as None for "I do not know".
     y : iterable of length n
-        The classes of the rows. A row with several answers is repeated.
+        The classes of the rows. A row with several responses is repeated.
     classes : sequence of length J, optional
         All classes. By default, the classes of `init`, else the sorted distinct values of `y`.
     init : AnnotatorModel, optional
         A model whose counts are added.
     max_count : float > 0, optional
-        Upper limit on the number of counted answers when they are combined with answers for a row.
-        With a small value, an annotator is expected to repeat its answer for a row, right or wrong,
-        so that repeated queries provide little information. By default, the value of `init`, else
-        no limit.
+        Upper limit on the number of counted responses when they are combined with responses for a
+        row. With a small value, an annotator is expected to repeat its response for a row, right or
+        wrong, so that repeated queries provide little information. By default, the value of `init`,
+        else no limit.
 
     Returns
     -------
@@ -156,19 +157,20 @@ Errors: TypeAlias = float | AnnotatorModel
 
 
 class AnswerLaw(NamedTuple):
-    """Distribution of an annotator's next answer for a row of each class, given previous answers.
+    """Distribution of an annotator's next response for a row of each class, given previous
+    responses.
 
-    This is an urn model, with one urn per class, which contains the counted answers, one ball for
-    each possible answer, and the answers drawn so far.
+    This is an urn model, with one urn per class, which contains the counted responses, one ball for
+    each possible response, and the responses drawn so far.
 
     Attributes
     ----------
     answers : tuple of length K
-        The possible answers.
+        The possible responses.
     probability : ndarray of float64, shape (J, K)
-        Probabilities of the first answer.
+        Probabilities of the first response.
     max_count : ndarray of float64, shape (J,)
-        Number of answers that these probabilities stand for; infinite if they are known.
+        Number of responses that these probabilities stand for; infinite if they are known.
     """
 
     answers: tuple[object, ...]
@@ -176,7 +178,7 @@ class AnswerLaw(NamedTuple):
     max_count: FloatArray
 
     def next(self, counts: FloatArray) -> FloatArray:
-        """Return the probabilities (J, K) of the next answer, after `counts` (K,) answers."""
+        """Return the probabilities (J, K) of the next response, after `counts` (K,) responses."""
         total = counts.sum()
         if total == 0:
             return self.probability
@@ -187,7 +189,7 @@ class AnswerLaw(NamedTuple):
 
 
 def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
-    """Return the answer distribution of an annotator model or of a known error rate."""
+    """Return the response distribution of an annotator model or of a known error rate."""
     J = len(classes)
     if isinstance(errors, AnnotatorModel):
         if errors.classes != classes:
@@ -225,13 +227,13 @@ class AnnotationResult:
     classes : tuple of length J
         All classes.
     probability : ndarray of float64, shape (J,)
-        Class probabilities, given the answers.
+        Class probabilities, given the responses.
     acquired : tuple of AcquiredValue
-        The answers, in order.
+        The responses, in order.
     cost : float
-        The total cost of the answers.
+        The total cost of the responses.
     reason : str
-        Why no more answers were acquired.
+        Why no more responses were acquired.
     """
 
     label: object
@@ -309,7 +311,7 @@ class OracleCase:
         return dict.fromkeys(self.names, default if value is None else value)
 
     def decrease(self, probability: FloatArray, law: AnswerLaw, counts: FloatArray) -> float:
-        """Return the expected decrease of the criterion by one more answer."""
+        """Return the expected decrease of the criterion by one more response."""
         joint = (probability[:, None] * law.next(counts)).T
         mass = joint.sum(axis=1)
         joint, mass = joint[mass > 0], mass[mass > 0]
@@ -318,7 +320,7 @@ class OracleCase:
 
 
 class OracleInquiry:
-    """Answers for a row and, at the end, the decision."""
+    """Responses for a row and, at the end, the decision."""
 
     def __init__(self, case: OracleCase, prior: object = None) -> None:
         self.case = case
@@ -332,7 +334,7 @@ class OracleInquiry:
 
     @property
     def probability(self) -> FloatArray:
-        """Return the class probabilities, given the answers."""
+        """Return the class probabilities, given the responses."""
         share: FloatArray = np.exp(self._log - self._log.max())
         return share / share.sum()
 
@@ -356,7 +358,7 @@ class OracleInquiry:
         return None
 
     def tell(self, name: str, answer: object) -> None:
-        """Add an answer; raise AcquisitionError if it is invalid."""
+        """Add a response; raise AcquisitionError if it is invalid."""
         law, acquired = self.case.laws[name], tuple(self.acquired)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
@@ -382,10 +384,10 @@ class OracleInquiry:
 
 
 class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
-    """Rows that are annotated side by side, so that annotators can answer in batches.
+    """Rows that are annotated side by side, so that annotators can respond in batches.
 
     Created by `annotation_session`. ``session.ask()`` returns queries, ``session.tell(query,
-    answer)`` sets their answers, in any order. ``session[i]`` is the result for row i, or None
+    answer)`` sets their responses, in any order. ``session[i]`` is the result for row i, or None
     while it is open. ``len(session)`` is the number of rows.
 
     Attributes
@@ -404,7 +406,8 @@ class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
         Parameters
         ----------
         prior : sequence of float, or mapping, optional
-            Class probabilities of the row before any answer. By default, the prior of the session.
+            Class probabilities of the row before any response. By default, the prior of the
+            session.
         """
         return self._join(OracleInquiry(self._case, prior))
 
@@ -436,17 +439,17 @@ def query_annotators(
     ----------
     annotators : mapping of names to callables
         Annotators, such as people or diagnostic tests: functions without arguments that return an
-        answer for the row. They are called for each query.
+        response for the row. They are called for each query.
     errors : mapping of names to float or AnnotatorModel
-        Errors of each annotator: a known probability of a wrong answer, from 0 to 1, with all wrong
-        classes equally likely, or a model fitted by `fit_annotators`.
+        Errors of each annotator: a known probability of a wrong response, from 0 to 1, with all
+        wrong classes equally likely, or a model fitted by `fit_annotators`.
     classes : sequence of length J, optional
         The classes. By default, the classes of the annotator models.
     prior : sequence of float, shape (J,), or mapping of classes to float, optional
-        Class probabilities before any answer, such as a row of `predict_proba`. By default, all
+        Class probabilities before any response, such as a row of `predict_proba`. By default, all
         classes are equally probable.
     query_costs : float, or mapping of names to float, optional
-        Costs of an answer, above 0. By default 1 for each annotator.
+        Costs of a response, above 0. By default 1 for each annotator.
     budget : float, optional
         Maximum total cost.
     max_error : float, optional
@@ -455,19 +458,19 @@ def query_annotators(
         Maximum number of queries for each annotator. By default, only the budget limits it.
     criterion : {"entropy", "gini", "error", "kearns_mansour"}
         The function of the class probabilities that queries minimize. "kearns_mansour" requires two
-        classes. "error" stops if no single answer lowers the expected error, although several
-        answers together often would.
+        classes. "error" stops if no single response lowers the expected error, although several
+        responses together often would.
 
     Returns
     -------
     AnnotationResult
-        Class, class probabilities, and the acquired answers.
+        Class, class probabilities, and the acquired responses.
 
     Raises
     ------
     AcquisitionError
-        If a function raises an error or returns an answer that is not possible. The attribute
-        ``acquired`` contains the answers acquired before.
+        If a function raises an error or returns a response that is not possible. The attribute
+        ``acquired`` contains the responses acquired before.
     ValueError, TypeError
         If an option is invalid, or neither `budget` nor `n_repeats` limits the number of queries.
 
@@ -478,18 +481,19 @@ def query_annotators(
 
     Notes
     -----
-    Given the class, annotators answer independently of each other ([2]_ uses tables of their
-    errors). If an annotator gave R answers for a row, k of which were a, its next answer is a with
-    probability ``(1 + c + k) / (K + C + R)``. Here, c of its C counted answers for rows of the
-    class were a, and K is the number of possible answers. Without counts, this is the estimate
-    "map" of `observation.sampled`, from [1]_: the expectation of a probability with a uniform
-    prior. With few counts, an answer provides little information, and a repeated answer even less.
+    Given the class, annotators respond independently of each other ([2]_ uses tables of their
+    errors). If an annotator gave R responses for a row, k of which were a, its next response is a
+    with probability ``(1 + c + k) / (K + C + R)``. Here, c of its C counted responses for rows of
+    the class were a, and K is the number of possible responses. Without counts, this is the
+    estimate "map" of `observation.sampled`, from [1]_: the expectation of a probability with a
+    uniform prior. With few counts, a response provides little information, and a repeated response
+    even less.
 
     The class probabilities p are updated by Bayes' rule. The expected decrease is the criterion at
-    p minus its mean after the possible answers; for the entropy, it is the information of [3]_. All
-    criteria are concave, so the decrease is never negative. The rule considers one answer at a
-    time, among the queries that the rest of the budget allows. If several are equal, it selects the
-    first.
+    p minus its mean after the possible responses; for the entropy, it is the information of [3]_.
+    All criteria are concave, so the decrease is never negative. The rule considers one response at
+    a time, among the queries that the rest of the budget allows. If several are equal, it selects
+    the first.
 
     References
     ----------
@@ -539,14 +543,14 @@ def annotation_session(
     n_repeats: int | Mapping[str, int] | None = None,
     criterion: ClassCriterion = "entropy",
 ) -> AnnotationSession:
-    """Determine the classes of many rows by annotators whose answers you can collect in batches.
+    """Determine the classes of many rows by annotators whose responses you can collect in batches.
 
     Parameters
     ----------
     errors : mapping of names to float or AnnotatorModel
         The annotators and their errors, see `query_annotators`.
     priors : iterable of length n, optional
-        For each row, the class probabilities before any answer, such as the rows of
+        For each row, the class probabilities before any response, such as the rows of
         `predict_proba`, or None for `prior`. Use ``session.add`` to add more rows.
     classes : sequence of length J, optional
         See `query_annotators`.
@@ -567,7 +571,7 @@ def annotation_session(
     -------
     AnnotationSession
         The session, with methods ``ask`` and ``tell``. A row has one open query at a time, because
-        the next query depends on its answer.
+        the next query depends on its response.
 
     Raises
     ------
@@ -628,7 +632,7 @@ def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
-    """Return the class probabilities before any answer."""
+    """Return the class probabilities before any response."""
     if prior is None:
         return np.full(len(classes), 1.0 / len(classes))
     if isinstance(prior, Mapping):

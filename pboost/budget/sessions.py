@@ -1,4 +1,4 @@
-"""Sessions that hand out queries for many rows, and receive their answers."""
+"""Sessions that hand out queries for many rows, and receive the results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows in partitions as a source of rows for builders, in this process or on a cluster.
 
-`pboost.distributed.partition_tasks` has the functions that process one partition. A `Place` runs them in this
-process or on the worker that holds the partition.
+`pboost.distributed.partition_tasks` has the functions that process one partition. A `Place` runs
+them in this process or on the worker that holds the partition.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from pboost.values import Array, FloatArray, IntArray, child, draw_seed
 
 
 class Bag(NamedTuple):
-    """Bootstrap sample or subsample of `n` rows with positive weight, see `pboost.data.resampling`."""
+    """Bootstrap sample or subsample of `n` rows with positive weight."""
 
     seed: tuple[int, ...]
     member: int

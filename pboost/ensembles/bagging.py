@@ -109,8 +109,8 @@ def fit_bagging(
         the number depends on the amount of work. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each base learner, in order, with the number of
-        base learners so far and a `pboost.growth.graph_growth.MemberStep`. If it returns True, fitting
-        stops and the model contains the base learners so far.
+        base learners so far and a `pboost.growth.graph_growth.MemberStep`. If it returns True,
+        fitting stops and the model contains the base learners so far.
     progress : bool or callable
         If True, show a tqdm progress bar (extra ``progress``) on standard error. A callable is
         called like ``tqdm.tqdm`` to create the bar.

@@ -429,7 +429,7 @@ def pull_of(
     totals: tuple[float, float],
     n_rows: int,
 ) -> float:
-    """Return the weight of the node's share that smooths each category, see `_core/_categories.pxd`.
+    """Return the weight of the node's share that smooths each category.
 
     `negative` and `positive` are the class weights of the categories that have any, and `totals`
     the class weights of the node.

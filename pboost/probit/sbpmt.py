@@ -304,8 +304,8 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
         as the work justifies. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each base learner, with the number of base
-        learners so far and a `pboost.growth.graph_growth.MemberStep`. Returning True stops the fit, and the
-        model has the base learners so far.
+        learners so far and a `pboost.growth.graph_growth.MemberStep`. Returning True stops the fit,
+        and the model has the base learners so far.
     """
 
 

@@ -103,7 +103,8 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
         worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with the number of trees so
-        far and a `pboost.growth.graph_growth.MemberStep`. Return True to stop with the trees so far.
+        far and a `pboost.growth.graph_growth.MemberStep`. Return True to stop with the trees so
+        far.
     """
 
 

@@ -9,6 +9,7 @@ import pboost as pb
 
 pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
 from sklearn import ensemble, tree
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -86,7 +87,7 @@ def small_forest(kind, **options):
         (SoftTreeClassifier(max_nodes=5), TWO, OF_ROUNDS | LOG | {"get_depth", "get_n_leaves"}),
         (MatryoshkaClassifier(shape=(2, 2)), CODES, LOG | {"n_iter_"}),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, BaseEstimator) else "",
 )
 def test_has_what_its_model_has(estimator, y, names):
     estimator.fit(X, y)
