@@ -30,5 +30,5 @@ def targets(rng, X, n_classes):
 
 
 def assert_identical(one, other):
-    for name in pb.models.trees.TREE_COLUMNS:
+    for name in pb.models.single_tree.TREE_COLUMNS:
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 
 LEAF = -1
 

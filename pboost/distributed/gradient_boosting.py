@@ -27,7 +27,7 @@ from pboost.distributed.round_partitions import (
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax, is_of_package
 from pboost.losses.base import joined
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
 from pboost.trees.boosting_loop import Growing

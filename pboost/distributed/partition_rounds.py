@@ -36,7 +36,7 @@ from pboost.distributed.round_partitions import (
 from pboost.distributed.tree_partitions import Answer
 from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import LOSSES, Loss
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees.gradients import RoundWeights, Steps
 from pboost.trees.pooled_growth import open_nodes

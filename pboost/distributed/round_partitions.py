@@ -24,7 +24,7 @@ from pboost.distributed.tree_partitions import Answer, TreeShard, problem_of_row
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.losses.base import fine_parts, values_of
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
 from pboost.trees.gradients import RoundWeights, Steps, copies_of

@@ -39,7 +39,7 @@ from pboost.distributed.tree_partitions import (
 from pboost.growth.graph_growth import Callback, MemberStep
 from pboost.growth.tree import CartLimits, grow_tree
 from pboost.models.schema import OutOfBag
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees.parallel_members import Tally
 from pboost.trees.random_forest import ForestFit, check_seen, nodes_of_rows

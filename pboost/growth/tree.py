@@ -32,7 +32,7 @@ from pboost.growth.graph_growth import (
 from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import OUT
 from pboost.models.schema import TrainingRecord
-from pboost.models.tree import Tree, heavier_child, own_sets
+from pboost.models.single_tree import Tree, heavier_child, own_sets
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner

@@ -22,7 +22,7 @@ from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Ensemble, is_foreign
 from pboost.models.evaluate.match_input import finite_columns, match_rows, reads_columns
 from pboost.models.random_forest import RandomForest
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
 #: Kinds of importance beside the default of each model.

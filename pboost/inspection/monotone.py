@@ -9,7 +9,7 @@ from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.random_forest import RandomForest
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import FloatArray, shown
 

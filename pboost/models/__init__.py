@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pboost.models.schema import PruningTable as PruningTable
     from pboost.models.schema import TrainingRecord as TrainingRecord
     from pboost.models.subagged import SubaggedProbitTrees as SubaggedProbitTrees
-    from pboost.models.tree import Tree as Tree
+    from pboost.models.single_tree import Tree as Tree
     from pboost.models.tree_ensemble import TreeEnsemble as TreeEnsemble
     from pboost.probit.sbpmt import published_sbpmt_options as published_sbpmt_options
     from pboost.trees.pruning import PruningPath as PruningPath
@@ -50,7 +50,7 @@ _NAMES = {
     "pboost.models.subagged": "SubaggedProbitTrees",
     "pboost.models.tree_ensemble": "TreeEnsemble",
     "pboost.models.gradient_boosting": "GradientBoostingModel",
-    "pboost.models.tree": "Tree",
+    "pboost.models.single_tree": "Tree",
     "pboost.models.as_trees": "as_tree_ensemble",
     "pboost.probit.sbpmt": "published_sbpmt_options",
     "pboost.trees.pruning": "PruningPath cost_complexity_pruning_path",

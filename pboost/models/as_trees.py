@@ -25,7 +25,7 @@ from pboost.models.graph_arrays import OUT, Graph, joints_of
 from pboost.models.random_forest import RandomForest
 from pboost.models.schema import TrainingRecord
 from pboost.models.shares import among
-from pboost.models.tree import Tree, Trees
+from pboost.models.single_tree import Tree, Trees
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 

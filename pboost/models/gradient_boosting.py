@@ -22,7 +22,7 @@ from pboost.models.random_forest import RandomForest
 from pboost.models.schema import Arrays, Header, HeaderAndArrays, Kind, Settings, check_sum
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
 from pboost.models.text import counted, headline
-from pboost.models.tree import SIDES, TREE_COLUMNS
+from pboost.models.single_tree import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, TableLike, check_integer
 
 #: Start of the stop reason of a truncated model.

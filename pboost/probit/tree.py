@@ -24,7 +24,7 @@ from pboost.data.targets import ClassCriterion
 from pboost.data.training_data import Problem, check_values
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import FitData, SearchOptions, fit_cart_problem
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, check_number

@@ -123,7 +123,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
         reject_masked("y", y)  # scikit-learn would use the masked values
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
-            refuse_nul(np.asarray(y, dtype=object), "y: expected labels")  # would be stripped
+            refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")  # would be stripped
         # Builders also check arrays. On small data, scikit-learn's check takes longer than the fit.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)

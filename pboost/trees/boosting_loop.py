@@ -22,7 +22,7 @@ from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.losses import Loss, Softmax, is_of_package
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
 from pboost.trees.gradients import RoundWeights, Steps, check_size, targets_of, weights_of

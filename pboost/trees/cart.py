@@ -30,7 +30,7 @@ from pboost.data.targets import (
 from pboost.data.training_data import Binning, Problem, reads_columns, search_option, tree_problem
 from pboost.growth.graph_growth import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,

@@ -176,8 +176,9 @@ class AdvancedOptions(TypedDict, total=False):
         level together ("symmetric"), a mix of both ("pooled"), or by the gain per comparison
         ("cost_efficient"). See Notes.
     tree_comparisons : float or sequence of float, optional
-        With ``growth="cost_efficient"``: the maximum mean number of comparisons per training row
-        in a tree (default 4). In a sequence, the last number is used for all further trees.
+        Maximum mean number of comparisons per training row in a tree with
+        ``growth="cost_efficient"`` (default 4). In a sequence, the last number is used for all
+        further trees.
     """
 
     cost_tradeoff: Annotated[float | None, Option(None)]

@@ -20,7 +20,7 @@ from pboost.data.columns.prebuilt import HOLES, has, is_heavier, levels_among
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import Grown
 from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.models.tree_ensemble import LEAF
 from pboost.trees.gradients import RoundWeights, Steps
 from pboost.trees.softmax_rounds import SoftmaxRounds

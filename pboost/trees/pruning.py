@@ -24,7 +24,7 @@ from pboost.data.row_source import rows_here
 from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.data.training_data import Problem, Search, check_values, reads_columns, search_option
 from pboost.models.schema import PruningTable, Stored, column
-from pboost.models.tree import Tree, tree_only
+from pboost.models.single_tree import Tree, tree_only
 from pboost.models.tree_ensemble import LEAF
 from pboost.trees.cart import TAKES, FitData, TreeOptions, fit_cart_problem, fit_tree
 from pboost.values import (

@@ -17,7 +17,7 @@ from pboost.data.targets import TaskOption
 from pboost.data.training_data import Problem
 from pboost.growth.tree import CartLimits
 from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.models.tree_ensemble import LEAF
 from pboost.trees.cart import (
     CriterionOption,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pboost.data.feature_costs import COST_OPTIONS, FeatureCosts, read_feature_costs
 from pboost.data.read.table import column_label, named_columns, positions
 from pboost.data.training_data import Problem
-from pboost.models.tree import columns_on_way
+from pboost.models.single_tree import columns_on_way
 from pboost.trees.cart import resolve_features
 from pboost.values import (
     Auto,

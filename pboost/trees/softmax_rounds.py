@@ -18,7 +18,7 @@ from pboost._core.derived import GROUP_LANES
 from pboost.growth.tree import Grown
 from pboost.losses import LOSSES, Loss
 from pboost.models.random_forest import RandomForest
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.trees import tree_rounds as rounds
 from pboost.trees.gradients import RoundWeights, Steps
 from pboost.trees.tree_rounds import SLOT_BYTES, Rounds

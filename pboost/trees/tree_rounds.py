@@ -20,7 +20,7 @@ from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
 from pboost.losses.line_search import GroupCounts
 from pboost.models.random_forest import RandomForest, join_trees
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
 from pboost.trees.gradients import (

@@ -271,8 +271,8 @@ def bad(answer):
     [
         (lambda Z: np.where(np.arange(len(Z)) == 7, np.nan, 1.0), "round 3.*nan.*row 7"),
         (lambda Z: np.full(len(Z), -np.inf), "round 3.*inf.*row 0"),
-        (lambda Z: np.ones(len(Z) - 1), "round 3.*90 answers"),
-        (lambda Z: np.ones((len(Z), 2)), "round 3.*90 answers"),
+        (lambda Z: np.ones(len(Z) - 1), "round 3.*90 numbers"),
+        (lambda Z: np.ones((len(Z), 2)), "round 3.*90 numbers"),
         (lambda Z: ["a"] * len(Z), "round 3.*real numbers"),
         (lambda Z: 1j * Z[:, 0], "round 3.*real numbers"),
         (None, "round 3.*function of X"),

@@ -140,5 +140,5 @@ def test_what_does_not_know_prices_is_refused():
         pb.fit_adaboost(X, y + (X[:, 0] > 1), n_estimators=3, **SAID)
     with pytest.raises(ValueError, match="feature_costs: expected 5 numbers"):
         pb.fit_adaboost(X, y, n_estimators=3, feature_costs=[1, 2])
-    with pytest.raises(NotImplementedError, match="not continued"):
+    with pytest.raises(NotImplementedError, match="cannot be continued"):
         pb.continue_fit(pb.fit_adaboost(X, y, n_estimators=3, **SAID), X, y, n_estimators=2)

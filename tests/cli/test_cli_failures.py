@@ -52,11 +52,11 @@ pytest.importorskip("pandas")
         ),
         (
             "fit t.csv --target y -o m --model topdown-tree --growth greedy",
-            ["matryoshka, not topdown-tree"],
+            ["matryoshka, got topdown-tree"],
         ),
         (
             "fit t.csv --target y -o m --model boosted-tree --growth greedy",
-            ["model matryoshka, not boosted-tree"],
+            ["model matryoshka, got boosted-tree"],
         ),
         (
             "fit t.csv --target y -o m --model matryoshka --growth greedy --max-nodes 3 --shape "

@@ -127,7 +127,7 @@ def test_all_walks_of_finite_values_agree(cut):
 @pytest.mark.parametrize("cut", FINITE)
 def test_trees_compare_as_graphs_do(cut):
     rows, right = np.repeat(FINITE[:, None], 3, axis=1), np.greater(FINITE, cut)
-    model = pb.models.trees.Tree(
+    model = pb.models.single_tree.Tree(
         feature=[1, -1, -1],
         threshold=[cut, 0, 0],
         children=[[1, 2], [-1, -1], [-1, -1]],

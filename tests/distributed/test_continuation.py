@@ -218,7 +218,7 @@ def refused():
             ValueError,
             "y: expected the classes of the model, ['a', 'b'], got",
         ),
-        (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 (columns|features), got 5"),
+        (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 features, got 5"),
         (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (forest, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them"),

@@ -351,7 +351,7 @@ REFUSED = {
         FITS["three labels"][1],
         {"criterion": "kearns_mansour"},
         ValueError,
-        "for two classes",
+        "expected two classes",
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
     "loss": ("fit_gradient_boosting", TWO, {"loss": "hinge"}, NotImplementedError, "loss"),

@@ -16,7 +16,7 @@ from pboost.data.columns import columns
 from pboost.ensembles import bagging
 from pboost.models import base, graph
 from pboost.models import graph_arrays as nodes
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 
 #: What is replaced, under which name, and what makes the other from it.
 Patch = tuple[Any, str, Callable[[Any], Any]]

@@ -107,9 +107,9 @@ def test_refusals_of_regions(monkeypatch):
     model = made("cart")
     for features, message in [
         ((0,), "expected two features, got 1"),
-        ((0, 0), "different columns"),
+        ((0, 0), "distinct columns"),
         ((0, 5), "features: expected"),
-        (("a", 1), "expected names"),
+        (("a", 1), "expected column names"),
     ]:
         with pytest.raises(ValueError, match=message):
             pb.plot.regions(model, X, features=features)
@@ -263,7 +263,7 @@ def test_refusals_of_level_sets():
     model = pb.fit_cart(FRAME, IS_WARM, max_depth=3)
     with pytest.raises(ValueError, match="feature: expected one with splits"):
         pb.plot.category_splits(model, "size")
-    with pytest.raises(ValueError, match="feature: expected names"):
+    with pytest.raises(ValueError, match="feature: expected column names"):
         pb.plot.category_splits(model, "sise")
     with pytest.raises(ValueError, match="max_nodes: expected"):
         pb.plot.category_splits(model, max_nodes=0)

@@ -10,7 +10,7 @@ from sided_trees import leaf_of, random_forest, random_rows, random_tree
 import pboost as pb
 from pboost.data.read.table import Table
 from pboost.inspection.explanation import parents
-from pboost.models.tree import Tree
+from pboost.models.single_tree import Tree
 
 D, CATEGORIES = 4, (1, 3)
 LEAF = [-1, -1]

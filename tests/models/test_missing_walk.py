@@ -214,7 +214,7 @@ def test_infinities_and_unknown_sides_are_refused(kind, n):
     plain = replace(model, missing=None)
     X = np.nan_to_num(X)
     X[-1, 1] = np.nan
-    with pytest.raises(ValueError, match=f"got nan in column 1, row {n - 1}.*fill missing"):
+    with pytest.raises(ValueError, match=f"got nan in column 1, row {n - 1}.*impute missing"):
         pb.decision_function(plain, X)
     with pytest.raises(ValueError, match="got nan in column 1"):
         pb.prediction_cost(plain, X, "features")

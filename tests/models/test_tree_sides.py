@@ -10,7 +10,7 @@ from sided_trees import random_forest, random_tree
 
 import pboost as pb
 from pboost.models.random_forest import join_trees
-from pboost.models.tree import SIDES, TREE_COLUMNS
+from pboost.models.single_tree import SIDES, TREE_COLUMNS
 from pboost.trees.pruning import collapsed
 
 FIELDS = (*TREE_COLUMNS, *SIDES)
@@ -153,7 +153,7 @@ def test_wrong_sides_and_sets_are_refused():
 
 
 def test_a_file_says_in_one_way_where_missing_values_go(tmp_path):
-    from pboost.models.tree import Tree
+    from pboost.models.single_tree import Tree
 
     tree = random_tree(np.random.default_rng(7), 3)
     header, arrays = tree.parts()

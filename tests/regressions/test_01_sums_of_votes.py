@@ -115,11 +115,11 @@ def test_linear_models_say_which_row_lies_too_far():
     X = rng.normal(size=(60, 2))
     model = pb.fit_real_adaboost(X, X[:, 0] > 0, n_estimators=20, weak_learner=pb.weak.feature())
     far = np.full((1, 2), 1e308)
-    with pytest.raises(ValueError, match="row 0 lies too far"):
+    with pytest.raises(ValueError, match="row 0 is too far"):
         pb.decision_function(model, far)
-    with pytest.raises(ValueError, match="row 12 lies too far"):
+    with pytest.raises(ValueError, match="row 12 is too far"):
         pb.decision_function(model, np.concatenate([X[:12], far]))
-    with pytest.raises(ValueError, match="row 0 lies too far"):
+    with pytest.raises(ValueError, match="row 0 is too far"):
         list(pb.staged_decision_function(model, far))
     assert_alone_as_among(model, X)
 

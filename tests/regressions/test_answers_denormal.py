@@ -53,6 +53,6 @@ def test_hypotheses_without_a_finite_leverage():
     def train(X, y, weight, rng):
         return lambda rows: np.asarray(rows)[:, 0]
 
-    with pytest.raises(ValueError, match=r"^h: .*finite factor.*multiply them by a power of two"):
+    with pytest.raises(ValueError, match=r"^h: .*finite leverage.*multiply h by a power of two"):
         pb.fit_real_adaboost(X, Y, n_estimators=2, weak_learner=pb.weak.hypothesis(train))
     pb.fit_real_adaboost(X * 2.0**1000, Y, n_estimators=2, weak_learner=pb.weak.hypothesis(train))

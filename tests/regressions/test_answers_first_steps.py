@@ -94,7 +94,7 @@ def test_few_of_many_labels_are_listed():
     first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 classes)]"
     assert forest.endswith(f"labels {first}")
     votes = pb.describe(pb.fit_samme(X, many % 12, n_estimators=1)).splitlines()[0]
-    assert votes.endswith("labels 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 classes)")
+    assert votes.endswith("classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 classes)")
 
 
 def test_many_labels_can_be_caught():

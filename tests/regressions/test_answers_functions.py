@@ -130,7 +130,7 @@ def test_coefficients_of_a_linear_model():
             "DecisionGraph has no linear functions.*LinearModel",
         ),
         (pb.fit_cart(X, Y), "Tree has no linear functions.*LinearModel"),
-        (STUMPS(X, ZONE), r"OneVsRest is no linear function; see coefficients\(model\[i\]\)"),
+        (STUMPS(X, ZONE), r"OneVsRest has no linear function; call coefficients on a base learner"),
         (3, "expected a model, such as fit_adaboost returns, got 3"),
     ],
 )

@@ -56,13 +56,13 @@ NAMED, RENAMED = (replace(STUMP, feature_names=names) for names in (tuple("abc")
 MEMBERS = [
     ("bagging", (STUMP, STUMP, OTHER_COLUMNS), "same features, got 3 features, and 2 features"),
     ("bagging", (STUMP, pb.fit_cart(X, THREE)), r"classes among \[False, True\], got classes \[0"),
-    ("bagging", (STUMP, pb.fit_cart(X, X[:, 0], task="regression")), "got labels None"),
+    ("bagging", (STUMP, pb.fit_cart(X, X[:, 0], task="regression")), "got classes None"),
     ("bagging", (STUMP, pb.fit_cart(X, np.where(TWO, "a", "b"))), "got classes"),
     ("rest", (STUMP, STUMP, OTHER_COLUMNS), "same features, got 3 features, and 2 features"),
-    ("rest", (NAMED, STUMP, RENAMED), "columns named 'a', 'b', 'c', and 3 columns named 'x'"),
-    ("samme", (pb.fit_cart(X, THREE), OTHER_COLUMNS), "same columns"),
+    ("rest", (NAMED, STUMP, RENAMED), "features named 'a', 'b', 'c', and 3 features named 'x'"),
+    ("samme", (pb.fit_cart(X, THREE), OTHER_COLUMNS), "same features"),
     ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, THREE + 1)), "got classes"),
-    ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, X[:, 0], task="regression")), "labels None"),
+    ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, X[:, 0], task="regression")), "classes None"),
 ]
 
 

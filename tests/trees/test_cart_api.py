@@ -131,7 +131,7 @@ def test_a_damaged_file(tree, tmp_path):
 )
 def test_bad_trees(name, change):
     tree = pb.fit_cart(X, Y)
-    arrays = {column: getattr(tree, column) for column in pb.models.trees.TREE_COLUMNS}
+    arrays = {column: getattr(tree, column) for column in pb.models.single_tree.TREE_COLUMNS}
     arrays[name] = change(arrays[name])
     rest = {"classes": tree.classes, "n_features": 4, "feature_names": None, "settings": {}}
     with pytest.raises(ValueError, match=name if name != "feature" else "."):

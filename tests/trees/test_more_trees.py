@@ -345,7 +345,7 @@ def test_what_is_no_fit_is_refused():
     ):
         pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, max_nodes=1)
     forest = pb.fit_random_forest(X, y > 0, n_estimators=2, rng=0)
-    with pytest.raises(TypeError, match="not with max_nodes"):
+    with pytest.raises(TypeError, match="which only takes n_estimators"):
         pb.continue_fit(forest, X, y > 0, n_estimators=1, max_nodes=1)
 
 

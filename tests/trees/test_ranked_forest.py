@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.tree import TREE_COLUMNS
+from pboost.models.single_tree import TREE_COLUMNS
 from pboost.trees import cart
 
 RNG = np.random.default_rng(11)

@@ -160,7 +160,7 @@ def test_targets_beyond_the_range_are_named():
     with pytest.raises(ValueError, match=r"validation: y: expected numbers >= 0 .* in row 7"):
         pb.fit_gradient_boosting(X, np.abs(y), loss="poisson", validation=(X, y))
     with pytest.raises(
-        ValueError, match=r"y: expected a number above 0 .* got 0 in all of 400 rows"
+        ValueError, match=r"y: expected at least one number above 0 .* got 0 in all of 400 rows"
     ):
         pb.fit_gradient_boosting(X, 0 * y, loss="poisson")
     with pytest.raises(ValueError, match='task: expected "regression" with loss="poisson"'):

@@ -317,7 +317,7 @@ def test_options_are_in_units_of_the_weights(name):
         ({"interaction_cst": [[0]], "search": "exact"}, NotImplementedError, "interaction_cst: "),
         ({"max_leaf_nodes": 0}, ValueError, "max_leaf_nodes: "),
         ({"monotonic_cst": {3: 1}}, ValueError, "monotonic_cst: "),
-        ({"monotonic_cst": {"a": 1}}, ValueError, "monotonic_cst: .*no names"),
+        ({"monotonic_cst": {"a": 1}}, ValueError, "monotonic_cst: .*no column names"),
         ({"monotonic_cst": {0: 2}}, ValueError, "monotonic_cst: "),
         ({"monotonic_cst": [0, 2, 0]}, ValueError, "monotonic_cst: "),
         ({"monotonic_cst": [0, 1]}, ValueError, "monotonic_cst: expected a direction for each of"),

@@ -249,7 +249,7 @@ def test_what_missing_values_are_is_checked():
         with pytest.raises(ValueError, match=r"projections\.fill: expected 4 finite numbers"):
             replace(sums, fill=fill).validate(4)
     for missing in (steps.missing[1:], steps.missing + 1):
-        with pytest.raises(ValueError, match=r"separators\.missing: expected \d+ sides"):
+        with pytest.raises(ValueError, match=r"separators\.missing: expected \d+ numbers"):
             replace(steps, missing=missing).validate(4)
 
 

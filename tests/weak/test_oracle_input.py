@@ -229,9 +229,9 @@ def test_estimators_that_are_none():
         (Estimator(classes=(0, 1)), r"classes_.*got \[0, 1\]"),
         (Estimator(lambda X: np.ones((len(X), 1))), r"shape \(30, 2\), got \(30, 1\)"),
         (Estimator(lambda X: np.ones(len(X))), r"shape \(30, 2\), got \(30,\)"),
-        (Estimator(lambda X: np.full((len(X), 2), np.nan)), "probabilities, got nan"),
-        (Estimator(lambda X: np.full((len(X), 2), 1.5)), "probabilities, got 1.5"),
-        (Estimator(lambda X: np.full((len(X), 2), -0.5)), "probabilities, got -0.5"),
+        (Estimator(lambda X: np.full((len(X), 2), np.nan)), "probabilities in .0, 1., got nan"),
+        (Estimator(lambda X: np.full((len(X), 2), 1.5)), "probabilities in .0, 1., got 1.5"),
+        (Estimator(lambda X: np.full((len(X), 2), -0.5)), "probabilities in .0, 1., got -0.5"),
         (Estimator(lambda X: np.full((len(X), 2), "p")), r"predict_proba\(\) failed.*ValueError"),
     ],
     ids=[
