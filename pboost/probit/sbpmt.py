@@ -263,8 +263,9 @@ class MemberOptions(TypedDict, total=False):
         weighted by the votes; "hard" counts the class that each base learner predicts. "soft" gives
         better calibrated probabilities.
     one_vs_rest : {"tree", "leaf"}
-        For multiclass problems, fit one tree per class against the rest, as in the reference, or
-        one tree with one linear function per class in each leaf, which is faster.
+        Whether to fit one tree per class against the rest, as in the reference, or one tree with
+        one linear function per class in each leaf, which is faster. Only used for multiclass
+        problems.
     stratify : bool
         Whether each subsample contains the same fraction of every class, and at least one row.
         Otherwise a subsample may miss a rare class; ``model.lost`` lists such cases.

@@ -38,9 +38,9 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --shape 2,2", ["--shape requires --model matryoshka"]),
         (
             "fit t.csv --target y -o m --model boosted-tree --join all",
-            ["--join belongs", "not boosted-tree"],
+            ["--join requires", "not boosted-tree"],
         ),
-        ("evaluate t.csv --target y --model boosted-tree --collect sign", ["--collect belongs"]),
+        ("evaluate t.csv --target y --model boosted-tree --collect sign", ["--collect requires"]),
         ("fit t.csv --target y -o m --model matryoshka --n-estimators 3", ["got matryoshka"]),
         (
             "fit t.csv --target y -o m --model matryoshka --max-nodes 3",
