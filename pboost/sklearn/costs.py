@@ -94,9 +94,6 @@ def cheapest_within_standard_error(
     ------
     ValueError
         If the results of the search do not contain one of the scores.
-    ------
-    ValueError
-        If there is no such score in the results of the search.
 
     References
     ----------

@@ -38,7 +38,7 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --shape 2,2", ["--shape requires --model matryoshka"]),
         (
             "fit t.csv --target y -o m --model boosted-tree --join all",
-            ["--join requires", "not boosted-tree"],
+            ["--join requires", "got boosted-tree"],
         ),
         ("evaluate t.csv --target y --model boosted-tree --collect sign", ["--collect requires"]),
         ("fit t.csv --target y -o m --model matryoshka --n-estimators 3", ["got matryoshka"]),
