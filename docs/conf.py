@@ -58,7 +58,7 @@ autosummary_generate = True
 def shown_of(found):
     """Return the members on the page of a class, and internals that are left out of it.
 
-    Of a model these are the methods and properties that users can rely on, inherited ones, too.
+    For a model, these are the public methods and properties, including inherited ones.
     """
     if issubclass(found, Model):
         values = ((name, getattr(found, name)) for name in public_names(found))
@@ -66,7 +66,7 @@ def shown_of(found):
     return [], sorted(name for name in {*vars(Stored), "check"} if not name.startswith("_"))
 
 
-#: Of the classes that are kept in files; others have all their members on their pages.
+#: Members shown on the pages of classes that are stored in files. Other pages show all members.
 SHOWN = {
     f"pboost.{name}": shown_of(found)
     for space in ("acquisition", "data", "inspection", "models")

@@ -44,7 +44,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if config.option.turn is None:  # processes of pytest-xdist are told
+    if config.option.turn is None:  # pytest-xdist passes it to its workers
         config.option.turn = turn_of_the_sources()
 
 

@@ -3,9 +3,9 @@
     python tests/damaged_folders.py --count 100000 --jobs 2
 
 Files are cut, lengthened, exchanged, removed and changed in some bytes; or arrays and the header
-are changed and digested anew, as by somebody who wants to do harm. A folder whose digests are as
+are changed and digested anew, as an attacker would do. A folder whose digests are as
 they were must be refused or hold what it held. Cases run in processes of their own, so that a crash
-or a hang is told with its number; ``--case N`` runs one.
+or a hang is reported with its number; ``--case N`` runs one.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def change_signed(folder: Path, rng: np.random.Generator) -> None:
 
 
 def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
-    """Return the bytes of what a folder holds; fits are made, too."""
+    """Return the content of a folder as bytes, and of models fitted to it."""
     columns, y, weight = pb.data.open_columns(folder, check=check)
     for fit in (
         lambda: pb.fit_adaboost(

@@ -21,6 +21,8 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import prose
+
 import pboost
 import pboost.dask
 import pboost.sklearn
@@ -454,6 +456,14 @@ def docstrings_say_all_there_is(objects=None):
             yield from (f"{name}: {what}" for what in of_class(item))
 
 
+def texts_use_plain_phrases():
+    yield from prose.phrases()
+
+
+def docstrings_have_few_of_some_words():
+    yield from prose.habits()
+
+
 RULES = (
     no_relative_import,
     imports_have_no_cycles,
@@ -476,6 +486,8 @@ RULES = (
     lines_under_titles_are_as_long_as_they,
     every_module_has_a_docstring,
     docstrings_say_all_there_is,
+    texts_use_plain_phrases,
+    docstrings_have_few_of_some_words,
 )
 
 

@@ -46,7 +46,7 @@ FIRST = ("core", "golden", "trees", "boosting", "weak", "data", "growth", "obser
 SLOWER, SILENCE = 5, 60
 #: Seconds without output after which a test that uses no CPU time hangs, on a busy machine, too.
 HANGS = 900
-#: Of the mutants that the tests find, what the quick tier is to find.
+#: The fraction of the mutants found by all tests that the quick tier must find.
 SHARE = 0.9
 LEFT_OUT = (
     ".git",

@@ -125,7 +125,7 @@ FITS: dict[str, tuple[Any, str]] = {
 
 
 def scored(model: Any, X: Any) -> list[Any]:
-    """Return what a model says of rows."""
+    """Return the predictions and probabilities of rows."""
     return [pb.predict(model, X), attempt(lambda: pb.predict_proba(model, X))]
 
 

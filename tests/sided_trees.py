@@ -79,7 +79,7 @@ def random_rows(rng, n, d, categories=(), holes=0.2, dtype=np.float64, order="C"
         X[:, j] = rng.integers(0, 72, n)
     X[rng.random((n, d)) < holes] = np.nan
     if n:
-        X[rng.random(n) < 0.5] = np.nan_to_num(X[0])  # rows without holes
+        X[rng.random(n) < 0.5] = np.nan_to_num(X[0])  # rows without missing values
     return np.asarray(X, dtype=dtype, order=order)
 
 

@@ -124,7 +124,7 @@ def start(problem):
 
 
 def noise_of(problem, sigma):
-    """Return sigma by cell for the twins, and what the library is told of the rows."""
+    """Return sigma by cell for the twins, and the arguments for the library."""
     if sigma is None:
         return None, {}
     return np.broadcast_to(np.asarray(sigma, float), problem.X.shape), {"sigma": sigma}

@@ -1,4 +1,4 @@
-"""Problems with holes and categories, for the tests of what searches them."""
+"""Problems with missing values and categories, for the tests of split searches."""
 
 import numpy as np
 from carts import targets

@@ -7,7 +7,7 @@ import pboost as pb
 N = 66
 X = np.random.default_rng(0).normal(size=(N, 2))
 CLASSES, REGRESSION, ASKS = "classification", "regression", "asks"
-#: Targets, and what the rule says of them.
+#: Targets and the task that the rule infers from them.
 TARGETS = {
     "text": (np.where(X[:, 0] > 0, "a", "b"), CLASSES),
     "objects": (np.array(["a", "b", "c"] * 22, dtype=object), CLASSES),

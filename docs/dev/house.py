@@ -3,8 +3,8 @@
     python docs/dev/house.py     writes docs/dev/house.svg and docs/dev/files.rst
 
 A room is a folder of the package, or a file at its top level. A room stands one floor above the
-highest room that it imports from, the command line, which does `import pboost`, on all. Of the
-arrows those are drawn that do not follow from others.
+highest room that it imports from, the command line, which does `import pboost`, on all. An arrow
+that follows from others is not drawn.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def arrows(below: dict[str, set[str]]) -> list[tuple[str, str]]:
 
 
 def first_sentence(path: Path) -> str:
-    """Return what a file says of itself first, without the full stop; empty if it says nothing."""
+    """Return the first sentence of a file's docstring without the full stop, or an empty string."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         text = ast.get_docstring(ast.parse(text)) or ""

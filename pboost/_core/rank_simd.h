@@ -136,8 +136,8 @@ PBOOST_RANK_WIDE(pboost_rank_words_wide, pboost_rank_words, int16_t, 0, _mm512_m
 PBOOST_RANK_WIDE(
     pboost_rank_bytes_wide, pboost_rank_bytes, int8_t, INT8_MIN, _mm512_mask_cvtepi64_storeu_epi8)
 
-/* Return the leaf below a node, numbered among its leaves. Of its two subtrees, the second begins at
-   node + half, and the first has `half` leaves. */
+/* Return the leaf below a node, numbered among its leaves. The first of its two subtrees has `half`
+   leaves, and the second begins at node + half. */
 #define PBOOST_LEVEL(isa, v, name, below, half)                                                  \
     PBOOST_INLINE isa v##_type name(const pboost_ranked_node *node, const v##_lane *rank)       \
     {                                                                                            \

@@ -24,8 +24,8 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import joints_of
 from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel, ProbitModel
 from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
-from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.single_tree import Trees
+from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_ensemble import LEAF, TreeEnsemble
 from pboost.values import Array, FloatArray, IntArray
 

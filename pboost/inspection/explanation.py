@@ -29,9 +29,9 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import BELOW
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.random_forest import RandomForest
+from pboost.models.single_tree import Tree, tree_only
 from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
-from pboost.models.single_tree import Tree, tree_only
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import FloatArray, IntArray, TableLike, freeze
 

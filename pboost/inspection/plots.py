@@ -21,8 +21,8 @@ from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.graph import DecisionGraph
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import falls
-from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.single_tree import Tree
+from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_ensemble import NO_SET
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer, install_hint, shown
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pboost.models.schema import OutOfBag as OutOfBag
     from pboost.models.schema import PruningTable as PruningTable
     from pboost.models.schema import TrainingRecord as TrainingRecord
-    from pboost.models.subagged import SubaggedProbitTrees as SubaggedProbitTrees
     from pboost.models.single_tree import Tree as Tree
+    from pboost.models.subagged import SubaggedProbitTrees as SubaggedProbitTrees
     from pboost.models.tree_ensemble import TreeEnsemble as TreeEnsemble
     from pboost.probit.sbpmt import published_sbpmt_options as published_sbpmt_options
     from pboost.trees.pruning import PruningPath as PruningPath

@@ -21,8 +21,8 @@ from pboost.models.graph_arrays import Bias
 from pboost.models.random_forest import RandomForest
 from pboost.models.schema import Arrays, Header, HeaderAndArrays, Kind, Settings, check_sum
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
-from pboost.models.text import counted, headline
 from pboost.models.single_tree import SIDES, TREE_COLUMNS
+from pboost.models.text import counted, headline
 from pboost.values import Array, FloatArray, TableLike, check_integer
 
 #: Start of the stop reason of a truncated model.

@@ -23,8 +23,8 @@ from pboost.models.evaluate.partial_evaluation import SumInquiry, trees_inquiry
 from pboost.models.linear import columns_of, probabilities
 from pboost.models.schema import Settings
 from pboost.models.shares import as_shares, portions, times_spread
-from pboost.models.text import counted, equation, headline
 from pboost.models.single_tree import SIDES, Tree, Trees
+from pboost.models.text import counted, equation, headline
 from pboost.models.tree_ensemble import LEAF
 from pboost.threads import check_stop
 from pboost.values import Array, FloatArray, IntArray, TableLike

@@ -27,7 +27,6 @@ from pboost.models.evaluate.kernel_walk import (
 from pboost.models.evaluate.match_input import match_columns
 from pboost.models.schema import OutOfBag, Settings, check_offsets, check_sum
 from pboost.models.shares import costs_by_then, mean_of_shares, means_by_then
-from pboost.models.text import counted, headline, of_bags
 from pboost.models.single_tree import (
     SETS,
     TREE_COLUMNS,
@@ -38,6 +37,7 @@ from pboost.models.single_tree import (
     own_sets,
     ranges,
 )
+from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position, freeze
 

@@ -56,8 +56,8 @@ from pboost.models.shares import (
     shared_out,
     shares_of_leads,
 )
-from pboost.models.text import counted, headline, of_bags
 from pboost.models.single_tree import SIDES, TREE_COLUMNS, ranges
+from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 

@@ -378,7 +378,9 @@ def test_models_whose_columns_are_not_known():
         pb.fit_real_adaboost(X, y, n_estimators=2, weak_learner=function),
         pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=oracle, rng=0),
     ):
-        with pytest.raises(NotImplementedError, match="does not record which|cannot determine the features"):
+        with pytest.raises(
+            NotImplementedError, match=r"does not record which|cannot determine the features"
+        ):
             pb.acquisition.predict_with_acquisition(model, ask)
 
 

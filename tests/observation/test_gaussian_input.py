@@ -205,7 +205,9 @@ def test_a_model_of_cells_needs_sigma(ask):
 @asked
 @pytest.mark.parametrize("observation", [pb.observation.exact(), pb.observation.flip(0.1)])
 def test_sigma_for_another_model(ask, observation):
-    with pytest.raises(ValueError, match=r"sigma: expected None for a model that was not fitted with sigma"):
+    with pytest.raises(
+        ValueError, match=r"sigma: expected None for a model that was not fitted with sigma"
+    ):
         ask(FITS["tree"](observation=observation), X, sigma=0.3)
 
 

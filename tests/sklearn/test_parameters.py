@@ -238,7 +238,7 @@ def test_parameters_of_weak_learners_are_described_as_theirs():
     """A least share of the weight, not the sum of Hessians that gradient boosting has."""
     text = " ".join(SoftTreeClassifier.__doc__.split())
     assert (
-        "min_weight_fraction : float, default=None Minimum fraction of the node's weight on each side"
-        in text
+        "min_weight_fraction : float, default=None Minimum fraction of the node's weight on each "
+        "side" in text
     )
     assert "Hessian" not in text
