@@ -11,6 +11,7 @@ pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
 if not (Path(__file__).parents[2] / "pboost" / "_core" / "split.pyx").exists():
     pytest.skip("no source tree beside tests/", allow_module_level=True)
 import lint
+import prose
 
 
 def test_imports_are_read():
@@ -123,3 +124,30 @@ def test_docstrings_that_lack_something_are_found():
         "Two: Attributes: b",
         "Two: more has no docstring",
     ]
+
+
+def test_phrases_are_found_in_texts_but_not_in_code(tmp_path, monkeypatch):
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    path = tmp_path / "module.py"
+    path.write_text(
+        '"""Fill the holes.\n\n>>> holes\n"""\n\n# a shard of rows\nholes = 1\n'
+        'raise ValueError("x: expected another than the first")\n'
+    )
+    assert [found.partition(": ")[0] for found in prose.phrases([path])] == [
+        "module.py:1",
+        "module.py:6",
+        "module.py:8",
+    ]
+    page = tmp_path / "page.rst"
+    page.write_text(
+        "A page.\n\nOf two models this is one.\n\n.. code-block:: console\n\n   holes\n"
+    )
+    assert len(list(prose.phrases([page]))) == 1
+
+
+def test_frequent_words_of_docstrings_are_found(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text('"""Return what the model says."""\n')
+    assert len(list(prose.habits([path]))) == 2
+    path.write_text('"""Return the predictions of the model."""\n')
+    assert list(prose.habits([path])) == []
