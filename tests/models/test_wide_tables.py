@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models import tree as trees
+from pboost.models import single_tree as trees
 from pboost.models.evaluate import kernel_walk
 
 RNG = np.random.default_rng(8)
