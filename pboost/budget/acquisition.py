@@ -1,4 +1,4 @@
-"""Prediction with feature acquisition: only values that the path of a row needs are requested."""
+"""Prediction with feature acquisition: feature values are requested only if they are needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ from pboost.models.evaluate.partial_evaluation import PartialEvaluator, PartialV
 from pboost.values import FloatArray, check_choice, check_number, shown
 
 #: Reasons to stop before all features are known.
-WHOLE, PROVEN = "all features on its path are known", "the rest cannot change the label"
+WHOLE, PROVEN = (
+    "all features on the path are known",
+    "the unknown features cannot change the class",
+)
 #: Class, score, probabilities and bounds.
 Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArray]
 
@@ -51,7 +54,7 @@ class AcquisitionResult:
         The predicted class or, for regression, the predicted value.
     score : float, or ndarray of float64, shape (J,)
         The decision value. For multiclass trees and forests, which have no decision value, the
-        class shares. If features are unknown, an estimate from the known ones.
+        class shares. If features are unknown, the score is estimated from the known features.
     probability : ndarray of float64, shape (J,), or None
         The class probabilities for this score; None if the model has no probabilities.
     bounds : ndarray of float64, shape (2,), or (2, J)
@@ -106,12 +109,12 @@ class Case:
         return column if names is None else names[column]
 
     def group_of(self, column: int) -> str | None:
-        """Return the name of a feature's group, None if it has none."""
+        """Return the name of the group of a feature, or None if the feature is in no group."""
         cost_groups = self.cost_groups.items()
         return next((name for name, columns in cost_groups if column in columns), None)
 
     def columns_of(self, asked: object) -> tuple[int, ...]:
-        """Return the features of a feature name, an index or a group name."""
+        """Return the indices of the features with this name, index or group name."""
         names, d = self.model.feature_names, self.model.n_features
         if isinstance(asked, str):
             if asked in self.cost_groups:
@@ -120,8 +123,8 @@ class Case:
                 return (names.index(asked),)
         elif isinstance(asked, int | np.integer) and not isinstance(asked, bool) and 0 <= asked < d:
             return (int(asked),)
-        known = f"positions below {d}" if names is None else f"the features {', '.join(names)}"
-        raise ValueError(f"row: expected {known}, or groups, got {shown(asked)}")
+        known = f"an index below {d}" if names is None else f"a feature ({', '.join(names)})"
+        raise ValueError(f"row: expected {known} or the name of a group, got {shown(asked)}")
 
     def entries(self, row: Any) -> dict[Name, Any]:
         """Return the entries of a row, by feature or group."""
@@ -174,7 +177,7 @@ class Case:
         return inquiry.label(known).item(), _plain(score[0]), share, np.array(ends)
 
     def _shares(self, ask: Callable[[], FloatArray]) -> FloatArray | None:
-        """Return probabilities, None if there are none."""
+        """Return the class probabilities, or None if the model has none."""
         try:
             return None if self.model.classes is None else ask()
         except NotImplementedError:  # the loss has no probabilities
@@ -203,7 +206,7 @@ class RowInquiry:
             self.is_known[columns] = True
 
     def wants(self) -> tuple[int, ...]:
-        """Return the cheapest features that are needed next; none if the row is decided."""
+        """Return the cheapest features that are needed next, or () if the row is decided."""
         case, X = self.case, self.features()
         known = case.inquiry.known(X, self.is_known)
         is_settled = case.settles and int(case.inquiry.possible(known).sum()) == 1
@@ -219,11 +222,11 @@ class RowInquiry:
         return ()
 
     def cost_of(self, columns: Iterable[int]) -> float:
-        """Return the cost of features that has not been paid yet."""
+        """Return the unpaid part of the cost of features."""
         return float(self.case.feature_costs.cost[self._items(columns) & ~self.paid].sum())
 
     def _items(self, columns: Iterable[int]) -> NDArray[np.bool_]:
-        """Return the cost items (n_items,) of features."""
+        """Return a mask (n_items,) of the cost items that features need."""
         read = np.zeros((1, len(self.is_known)), dtype=np.bool_)
         read[0, list(columns)] = True
         return self.case.feature_costs.items_of(read)[0]
@@ -268,7 +271,7 @@ def _feature_costs_of(
 ) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
     """Return the costs of features, and the features of named groups.
 
-    By default, these are the options that the model was fitted with, else a cost of 1 per feature.
+    The defaults are the costs and groups of the fit, or else a cost of 1 per feature.
     """
     names, d = model.feature_names, model.n_features
     options = known_options(model) if feature_costs is None and cost_groups is None else None
@@ -306,9 +309,9 @@ def predict_with_acquisition(
         A fitted model.
     row : mapping, or sequence of length d
         For each feature of the model, by name or index, its value or a function without arguments
-        that returns it. A value is a number, a category, or None if it is missing, as in tables. A
-        function is called at most once, when its value is needed. For one of the named
-        `cost_groups`, a function that returns a mapping of features to values.
+        that returns it. A value is a number, a category, or None for a missing value. A function is
+        called at most once, when its value is needed. For a named group of `cost_groups`, pass a
+        function that returns a mapping of features to values.
     budget : float, optional
         Maximum cost. If the next query would exceed it, the prediction is based on the known
         values.
@@ -332,8 +335,8 @@ def predict_with_acquisition(
         If a function raises an error or returns an invalid value. The attribute ``acquired``
         contains the values acquired before.
     NotImplementedError
-        If the features that the model uses are not known: for oracles, functions, and base learners
-        from other packages.
+        If the features that the model uses are not known. This applies to models with oracles,
+        Python functions or base learners from other packages.
     ValueError, TypeError
         If an option or a value is invalid.
 
@@ -343,13 +346,14 @@ def predict_with_acquisition(
 
     Notes
     -----
-    Unless the budget ends the acquisition, `predict` returns the same class. A tree
-    acquires the feature of its next split. In ensembles and chains, the cheapest of the features
-    that are needed next is acquired, the first one if costs are equal; these are the features of
-    the next split of each tree, or of the nodes of a chain. An `EarlyExitModel` acquires features
-    in the order of its stages until prediction stops. The bounds use the known values in all trees:
-    they are the sums of the smallest and of the largest votes on the paths that are still possible.
-    Linear models acquire all features at once and have no earlier bounds.
+    Unless the budget ends the acquisition, the predicted class is equal to the class that `predict`
+    returns for the complete row. For a tree, the feature of the next split is acquired. For
+    ensembles and chains, the features of the next split of each tree, or of the nodes of the chain,
+    are candidates; the cheapest feature is acquired, and the first one if costs are equal. For an
+    `EarlyExitModel`, features are acquired in the order of the stages until prediction stops. The
+    bounds are sums over all trees of the smallest and of the largest votes on the paths that are
+    still possible. For linear models, all features are acquired at once, and there are no earlier
+    bounds.
 
     Examples
     --------
@@ -383,7 +387,7 @@ def predict_with_acquisition(
 
 
 def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
-    """Return the given values, by feature, and the functions, by feature or group."""
+    """Split a row into known values, by feature, and functions, by feature or group."""
     known_values: dict[int, object] = {}
     ask: dict[Name, Callable[[], object]] = {}
     taken: set[int] = set()
@@ -408,11 +412,11 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
 
 
 class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
-    """Rows that are predicted side by side, so that their queries can be processed in batches.
+    """Prediction of many rows at the same time, so that queries can be processed in batches.
 
     Created by `acquisition_session`. ``session.ask()`` returns queries, ``session.tell(query,
     value)`` sets their results, in any order. ``session[i]`` is the result for row i, or None while
-    it is open. ``len(session)`` is the number of rows.
+    row i is undecided. ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -430,7 +434,7 @@ class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
         Parameters
         ----------
         row : mapping
-            Known feature values, by name or index. The others are acquired.
+            Known feature values, by name or index. All other features are acquired.
         """
         known_values, functions = _parted(self._case, row)
         if functions:
@@ -467,8 +471,8 @@ def acquisition_session(
     model : DecisionGraph, or another model
         A fitted model.
     rows : iterable of mappings
-        The known feature values of each row, by name or index; ``{}`` if none are known. The others
-        are acquired. Use ``session.add`` to add more rows.
+        The known feature values of each row, by name or index; ``{}`` if none are known. All other
+        features are acquired. Use ``session.add`` to add more rows.
     budget : float, optional
         Maximum cost for each row, see `predict_with_acquisition`.
     feature_costs : sequence of float, or mapping, optional

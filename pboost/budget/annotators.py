@@ -1,4 +1,4 @@
-"""Annotation by annotators with known error rates and costs: models, queries and decisions."""
+"""Class labels from annotators with known error rates and costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pboost.budget.sessions import (
 from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
-#: Count of the answers of an annotator whose error rate is known.
+#: Number of counted answers that stands for a known error rate.
 CERTAIN = math.inf
 #: Class probabilities before any answer.
 Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
@@ -39,7 +39,7 @@ class AnnotatorModel:
     answers : tuple of length K >= 2
         The possible responses.
     counts : ndarray of float64, shape (J, K)
-        Number of times that response k was given for a row of class j.
+        Number of responses k for rows of class j.
     max_count : float
         Upper limit on the number of counted responses when they are combined with responses for a
         row.
@@ -127,9 +127,7 @@ def fit_annotators(
     """
     answered, known = [plain(value) for value in answers], [plain(value) for value in y]
     if len(answered) != len(known):
-        raise ValueError(
-            f"answers: expected one per class label, got {len(answered)} for {len(known)} labels"
-        )
+        raise ValueError(f"answers: expected the length of y, {len(known)}, got {len(answered)}")
     if init is not None and not isinstance(init, AnnotatorModel):
         raise TypeError(f"init: expected AnnotatorModel or None, got {shown(init)}")
     if classes is None:
@@ -160,8 +158,8 @@ class AnswerLaw(NamedTuple):
     """Distribution of an annotator's next response for a row of each class, given previous
     responses.
 
-    This is an urn model, with one urn per class, which contains the counted responses, one ball for
-    each possible response, and the responses drawn so far.
+    This is an urn model with one urn per class. The urn contains one ball for each possible
+    response, for each counted response and for each response so far.
 
     Attributes
     ----------
@@ -170,7 +168,7 @@ class AnswerLaw(NamedTuple):
     probability : ndarray of float64, shape (J, K)
         Probabilities of the first response.
     max_count : ndarray of float64, shape (J,)
-        Number of responses that these probabilities stand for; infinite if they are known.
+        Number of responses that the probabilities are based on; infinite for known probabilities.
     """
 
     answers: tuple[object, ...]
@@ -182,7 +180,7 @@ class AnswerLaw(NamedTuple):
         total = counts.sum()
         if total == 0:
             return self.probability
-        # The weight of the prior probabilities, which is 1 if they are known.
+        # Weight of the prior probabilities; it is 1 for a known error rate.
         share = 1.0 / (1.0 + total / self.max_count[:, None])
         mixture: FloatArray = share * self.probability + (1.0 - share) * (counts / total)
         return mixture
@@ -211,14 +209,14 @@ ROUNDING = 1e-12
 #: Reasons to stop, other than the budget.
 SURE, OFTEN, VAIN = (
     "the expected error is small enough",
-    "every annotator has been asked n_repeats times",
+    "every annotator was queried n_repeats times",
     "no answer is expected to lower the criterion",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationResult:
-    """Class of a row according to annotators, see `query_annotators`.
+    """Class of a row determined by annotators, see `query_annotators`.
 
     Attributes
     ----------
@@ -274,7 +272,7 @@ class OracleCase:
     ) -> None:
         errors = _by_name("errors", errors, names)
         if not errors:
-            raise ValueError("errors: expected one annotator or more, got none")
+            raise ValueError("errors: expected at least one annotator, got none")
         self.names = tuple(errors if names is None else names)
         self.classes = _labels(options.classes, errors)
         self.laws = {name: law_of(name, errors[name], self.classes) for name in self.names}
@@ -298,8 +296,8 @@ class OracleCase:
         )
         if self.budget == math.inf and math.inf in self.n_repeats.values():
             raise ValueError(
-                "budget: expected a number, or n_repeats for each annotator, got neither; without "
-                "one of them, querying may never end"
+                "budget: expected a number, or n_repeats for each annotator, got neither; pass "
+                "one of them to limit the number of queries"
             )
         check_choice("criterion", options.criterion, class_criteria(len(self.classes)))
         self.criterion = IMPURITIES[options.criterion]
@@ -339,7 +337,7 @@ class OracleInquiry:
         return share / share.sum()
 
     def wants(self) -> str | None:
-        """Return the annotator to query next, None if the row is decided."""
+        """Return the annotator to query next, or None if the row is decided."""
         case, now = self.case, self.probability
         reason = SURE if 1.0 - now.max() <= case.max_error + ROUNDING else ""
         if not reason:
@@ -349,7 +347,7 @@ class OracleInquiry:
             useful = [n for n in paid if lowers[n] > ROUNDING]
             if useful:
                 return max(useful, key=lambda n: lowers[n] / case.query_costs[n])
-            # Annotators that are too expensive might still have helped.
+            # If unaffordable annotators remain, the budget is the reason.
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
         label = case.classes[int(now.argmax())]
         self.decision = AnnotationResult(
@@ -371,11 +369,11 @@ class OracleInquiry:
             after = self._log + np.log(law.next(counts)[:, k])
         if after.max() == -math.inf:
             message = (
-                f"{name!r}: expected an answer that is possible for some class, got {answer!r}, of "
-                "probability 0 for every class"
+                f"{name!r}: expected an answer that is possible for some class, got {answer!r}, "
+                "which has probability 0 for every class"
             )
             raise AcquisitionError(message, name, acquired)
-        # Normalized, so that many answers cause no underflow.
+        # The normalization prevents underflow after many answers.
         self._log = after - after.max()
         counts[k] += 1.0
         cost = self.case.query_costs[name]
@@ -384,11 +382,11 @@ class OracleInquiry:
 
 
 class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
-    """Rows that are annotated side by side, so that annotators can respond in batches.
+    """Annotation of many rows at the same time, so that annotators can respond in batches.
 
     Created by `annotation_session`. ``session.ask()`` returns queries, ``session.tell(query,
     answer)`` sets their responses, in any order. ``session[i]`` is the result for row i, or None
-    while it is open. ``len(session)`` is the number of rows.
+    while row i is undecided. ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -430,7 +428,7 @@ def query_annotators(
     n_repeats: int | Mapping[str, int] | None = None,
     criterion: ClassCriterion = "entropy",
 ) -> AnnotationResult:
-    """Determine the class of a row by querying annotators with errors and costs.
+    """Determine the class of a row from the responses of annotators with known errors and costs.
 
     The next query is the one with the largest expected decrease of the criterion per cost. An
     annotator can be queried more than once.
@@ -438,18 +436,18 @@ def query_annotators(
     Parameters
     ----------
     annotators : mapping of names to callables
-        Annotators, such as people or diagnostic tests: functions without arguments that return an
-        response for the row. They are called for each query.
+        Annotators, such as people or diagnostic tests. Each is a function without arguments that
+        returns a response for the row. It is called once per query.
     errors : mapping of names to float or AnnotatorModel
-        Errors of each annotator: a known probability of a wrong response, from 0 to 1, with all
-        wrong classes equally likely, or a model fitted by `fit_annotators`.
+        Errors of each annotator: the probability of a wrong response, from 0 to 1, or a model
+        fitted by `fit_annotators`. With a probability, all wrong classes are equally likely.
     classes : sequence of length J, optional
         The classes. By default, the classes of the annotator models.
     prior : sequence of float, shape (J,), or mapping of classes to float, optional
         Class probabilities before any response, such as a row of `predict_proba`. By default, all
         classes are equally probable.
     query_costs : float, or mapping of names to float, optional
-        Costs of a response, above 0. By default 1 for each annotator.
+        Cost of a response, above 0, for all annotators or for each. By default 1.
     budget : float, optional
         Maximum total cost.
     max_error : float, optional
@@ -477,23 +475,22 @@ def query_annotators(
     See Also
     --------
     annotation_session : Annotate many rows at a time.
-    predict_with_acquisition : Acquire feature values, which have no errors.
+    predict_with_acquisition : Acquire feature values instead of classes.
 
     Notes
     -----
-    Given the class, annotators respond independently of each other ([2]_ uses tables of their
-    errors). If an annotator gave R responses for a row, k of which were a, its next response is a
-    with probability ``(1 + c + k) / (K + C + R)``. Here, c of its C counted responses for rows of
-    the class were a, and K is the number of possible responses. Without counts, this is the
-    estimate "map" of `observation.sampled`, from [1]_: the expectation of a probability with a
-    uniform prior. With few counts, a response provides little information, and a repeated response
-    even less.
+    Given the class, annotators respond independently of each other, as in [2]_. There are K
+    possible responses. Suppose an annotator has given R responses for a row, and k of them are
+    equal to r. Its next response is r with probability ``(1 + c + k) / (K + C + R)``, where C is
+    the number of its counted responses for rows of the class, and c is the number of those equal to
+    r. Without counts, this is the estimate "map" of `observation.sampled`, see [1]_. With few
+    counts, a response provides little information, and a repeated response even less.
 
     The class probabilities p are updated by Bayes' rule. The expected decrease is the criterion at
     p minus its mean after the possible responses; for the entropy, it is the information of [3]_.
-    All criteria are concave, so the decrease is never negative. The rule considers one response at
-    a time, among the queries that the rest of the budget allows. If several are equal, it selects
-    the first.
+    All criteria are concave, so the decrease is never negative. Only queries within the remaining
+    budget are considered, and only one response at a time. If several queries are equally good, the
+    first annotator is selected.
 
     References
     ----------
@@ -516,7 +513,7 @@ def query_annotators(
     >>> [(entry.source, entry.value, entry.cost) for entry in result.acquired]
     [('doctor', 'ill', 6.0), ('nurse', 'ill', 1.0), ('nurse', 'well', 1.0)]
     >>> result.label, round(result.error, 3), result.reason
-    ('ill', 0.05, 'the budget ends here')
+    ('ill', 0.05, 'the next query would exceed the budget')
     """
     if not isinstance(annotators, Mapping) or not all(map(callable, annotators.values())):
         raise TypeError(
@@ -543,7 +540,7 @@ def annotation_session(
     n_repeats: int | Mapping[str, int] | None = None,
     criterion: ClassCriterion = "entropy",
 ) -> AnnotationSession:
-    """Determine the classes of many rows by annotators whose responses you can collect in batches.
+    """Determine the classes of many rows by annotators that respond in batches.
 
     Parameters
     ----------
@@ -555,7 +552,8 @@ def annotation_session(
     classes : sequence of length J, optional
         See `query_annotators`.
     prior : sequence of float, shape (J,), or mapping of classes to float, optional
-        Class probabilities of rows without their own. By default, all classes are equally probable.
+        Class probabilities of rows without an entry in `priors`. By default, all classes are
+        equally probable.
     query_costs : float, or mapping of names to float, optional
         See `query_annotators`.
     budget : float, optional
@@ -621,7 +619,9 @@ def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
             counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)
         ]
         if not counted:
-            raise ValueError("classes: expected two or more, got None and no annotator model")
+            raise ValueError(
+                "classes: expected two or more classes, got None and no annotator model"
+            )
         return tuple(counted[0])
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
         raise TypeError(f"classes: expected a sequence, got {shown(classes)}")

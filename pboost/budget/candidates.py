@@ -27,7 +27,7 @@ from pboost.trees.gradient_boosting import fit_gradient_boosting
 from pboost.trees.random_forest import fit_random_forest
 from pboost.values import FloatArray, IntArray
 
-#: Log odds of a forest that is certain; log odds of its class shares are clipped there.
+#: Absolute decision value of a forest whose trees all predict the same class.
 CERTAIN = 4.0
 
 
@@ -73,34 +73,36 @@ def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
     return replace(trees, value=value, classes=None, oob=None)
 
 
-# The families, each of which is grown as far as the budget requires
+# Families of models, each fitted to the size that the budget requires
 
 FamilyModel: TypeAlias = DecisionGraph | GradientBoostingModel
-#: Trees of the long sum, maximum number of them that are mixed with a forest, and forest trees.
+#: Number of trees with small steps, maximum number of them in a mixture, and number of trees in the
+#: forest of a mixture.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
-#: Maximum number of trees of the short sum, and of chains.
+#: Maximum numbers of trees with large steps and of trees in a chain.
 SHORT, DEEP = 150, 60
-#: Trees of cost-aware sums.
+#: Number of trees of cost-aware models.
 COST_AWARE = 100
-#: Minimum number of rows for large trees, rows per leaf, and maximum numbers of trees and leaves.
+#: Large trees: minimum number of rows, rows per leaf, maximum numbers of trees and of leaves.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
-#: With int16: bytes of a node in a chain, a node in a tree, a vote and a root; maximum numbers of
-#: trees and of stumps.
+#: Bytes of a node in a chain, a node in a tree, a vote and a root in int16 files. The last two
+#: values are the maximum numbers of trees and of stumps.
 NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
 #: Weight of the forest in a mixture.
 SHARE = 0.5
-#: Numbers of nodes of a single tree.
+#: Numbers of nodes of the subtrees that are candidates.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 @dataclass(frozen=True)
 class Fits:
-    """The models of all families for some rows; each is fitted once.
+    """Models of all families for a set of rows, each fitted when it is first needed.
 
-    `task` is "two" or "many" for classes, or "regression". `budget` is the largest budget. `n_rows`
-    is the number of all rows, of which X may be a part. `rng` returns the generator of each fit. If
-    budgets are feature costs, `feature_costs` contains them and `cost_options` the corresponding
-    options of fit functions. With `is_device`, budgets are bytes on a small device.
+    `task` is "two" or "many" (the number of classes) or "regression". `budget` is the largest
+    budget. `n_rows` also counts rows that are not in X, such as the test rows of a fold. `rng`
+    returns the random generator of a fit. With a feature cost budget, `feature_costs` contains the
+    costs, and `cost_options` the corresponding options of fit functions. With `is_device`, budgets
+    are bytes on a small device.
     """
 
     X: Features
@@ -131,12 +133,12 @@ class Fits:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return options of all fit functions."""
+        """Return the options that all fit functions receive."""
         return {"sample_weight": self.weight, "n_threads": self.n_threads}
 
     @property
     def task_of_builders(self) -> Literal["classification", "regression"]:
-        """Return the task as fit functions expect it."""
+        """Return the value of the parameter `task` of fit functions."""
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
@@ -160,7 +162,7 @@ class Fits:
 
 
 def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return a mixture of gradient boosting and a forest, whose errors differ.
+    """Return a mixture of gradient boosting and a forest.
 
     The trees of the forest are fully grown on all rows, with few features at each node.
     """
@@ -210,9 +212,9 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
-    """Return trees that grow by gain per comparison; `first` is the mean cost of the first tree.
+    """Return gradient boosting with trees that grow by gain per comparison.
 
-    The other trees are twice as large if there are many rows.
+    `first` is the mean cost of the first tree. The other trees are larger if there are many rows.
     """
     other, held = 8.0 if fits.n_rows >= MANY_ROWS else 4.0, held_back(fits.task)
     return fits.sum_of_trees(
@@ -238,7 +240,7 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Return a tree; its first nodes form smaller models."""
+    """Return a tree. Smaller models consist of its first nodes."""
     return fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
@@ -263,7 +265,7 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
 def _cost_aware(
     fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> GradientBoostingModel:
-    """Return gradient boosting with large steps, whose splits consider unpaid feature costs.
+    """Return gradient boosting with large steps and feature costs.
 
     `comparison_cost` is relative to the mean cost of a feature. The larger it is, the less feature
     costs matter.
@@ -283,7 +285,7 @@ def _cost_aware(
 
 
 def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
-    """Return gradient boosting with trees of this many leaves, as many as fit in the budget."""
+    """Return gradient boosting with small trees, limited by a budget of bytes."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
@@ -308,7 +310,7 @@ class Family(NamedTuple):
 
 
 def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
-    """Return the fit function for a chain of trees with this many leaves."""
+    """Return the fit function for a chain of trees with `leaves` leaves each."""
     return partial(_chain, max_nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
 
 
@@ -392,20 +394,20 @@ def families(
 
 
 def joints_of(model: FamilyModel) -> int:
-    """Return the number of stages of a model; for a tree, the number of its nested parts."""
+    """Return the number of stages of a model, or the number of candidate subtrees of a tree."""
     sizes = sizes_of(model)
     return model.n_stages if sizes is None else len(sizes)
 
 
 def sizes_of(model: FamilyModel) -> IntArray | None:
-    """Return the numbers of nodes of the nested parts of a tree; None for other models."""
+    """Return the numbers of nodes of the candidate subtrees of a tree; None for other models."""
     if model.settings["builder"] != "fit_boosted_tree":
         return None
     return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])
 
 
 def first(model: FamilyModel, joints: int) -> FamilyModel:
-    """Return the first stages of a model, or a part of a tree."""
+    """Return the first stages of a model, or a subtree of a tree."""
     sizes = sizes_of(model)
     if sizes is not None:
         return model.truncate(int(sizes[min(joints, len(sizes)) - 1]))
@@ -415,7 +417,7 @@ def first(model: FamilyModel, joints: int) -> FamilyModel:
 def path_of(
     model: FamilyModel, X: Features, feature_costs: FeatureCosts | None = None
 ) -> Trajectory:
-    """Return the path of rows through the stages of a model or the parts of a tree."""
+    """Return the scores and costs of rows after each stage of a model, or in each subtree."""
     sizes = sizes_of(model)
     if sizes is None:
         return (
@@ -429,7 +431,7 @@ def path_of(
 
 
 def longest(model: FamilyModel) -> FloatArray:
-    """Return the maximum number of comparisons up to each stage, starting with no stage."""
+    """Return the maximum numbers of comparisons up to stage 0, 1, ... of a model."""
     sizes = sizes_of(model)
     if sizes is None:
         return model.longest_costs()
@@ -438,12 +440,12 @@ def longest(model: FamilyModel) -> FloatArray:
 
 # Bytes on a small device
 
-#: Maximum number of stages whose bytes are counted; the others are interpolated.
+#: Maximum number of stages whose size is computed; the size of other stages is interpolated.
 COUNTED = 64
 
 
 def bytes_of(model: FamilyModel) -> FloatArray:
-    """Return approximate numbers of bytes of the first 0, 1, … stages of a model."""
+    """Return the approximate sizes in bytes of a model up to stage 0, 1, ...."""
     joints = joints_of(model)
     counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
     sizes = [c_size(first(model, int(joint))) for joint in counted]
@@ -451,7 +453,7 @@ def bytes_of(model: FamilyModel) -> FloatArray:
 
 
 def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
-    """Return the path of rows through a model, with costs in the unit of the budget."""
+    """Return the scores and costs of rows after each stage, in the unit of the budget."""
     path = path_of(model, X, fits.feature_costs)
     if not fits.is_device:
         return path
@@ -461,9 +463,9 @@ def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
 def fitted_in_bytes(
     full_fits: Fits, family: str, joints: int, max_bytes: float
 ) -> FamilyModel | None:
-    """Return the longest part of a family's model on all rows that fits in `max_bytes`.
+    """Return the first stages of a model, as many as fit in `max_bytes`, but at most `joints`.
 
-    It has at most `joints` stages. Return None if no part fits.
+    The model of the family is fitted to all rows. The result is None if one stage is too large.
     """
     model = full_fits.of(family)
     fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= max_bytes)

@@ -33,11 +33,11 @@ from pboost.values import (
 #: Source of replaced values in a synthetic row: a nearest row, or any row.
 SyntheticKind: TypeAlias = Literal["neighbors", "random"]
 KINDS: tuple[SyntheticKind, ...] = get_args(SyntheticKind)
-#: If there are more rows than MANY_ROWS, DRAWN_ROWS rows are drawn before neighbors are searched.
+#: With more than MANY_ROWS rows, neighbors are searched in a random sample of DRAWN_ROWS rows.
 MANY_ROWS, DRAWN_ROWS = 20_000, 10_000
 #: Maximum number of distances in memory at once.
 BLOCK = 1 << 22
-#: Minimum number of groups of columns whose minimum distances bound the nearest distances.
+#: Minimum number of groups of distances in the search for neighbors, see `_least`.
 PARTS = 128
 
 _Places: TypeAlias = tuple[FloatArray, list[FloatArray], list[float]]
@@ -51,10 +51,10 @@ def synthetic_rows(
     n_neighbors: int,
     rng: np.random.Generator,
 ) -> Array:
-    """Return `count` synthetic rows, whose values all occur in the same feature of X.
+    """Return `count` synthetic rows. Each of their values occurs in the same feature of X.
 
-    Each is a randomly drawn row. With probability `synthetic_fraction`, the value of a feature is
-    taken from a nearest row, including missing values and categories.
+    Each synthetic row is a copy of a random row. With probability `synthetic_fraction`, the value
+    of a feature is replaced by its value in a random neighbor (or in any row).
     """
     values, table = X.values, X.table
     if X.n_rows > MANY_ROWS:
@@ -98,11 +98,12 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
 
 
 def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
-    """Return the indices of the k smallest values in each row, in order, for rows `first`, ….
+    """Return the indices of the k smallest distances in each row, in increasing order.
 
-    Ties are broken cyclically, starting after the row itself, so that equally distant rows are used
-    equally often. The k-th smallest group minimum is an upper bound on the k smallest values.
-    (`numpy.argpartition` is slower, and its order depends on the processor.)
+    The first row of `far` has the index `first`. Ties are broken cyclically, starting after the row
+    itself, so that equally distant rows are used equally often. The k smallest distances are at
+    most the k-th smallest group minimum. (`numpy.argpartition` is slower, and its order depends on
+    the processor.)
     """
     m, n = far.shape
     bound = np.full(m, np.inf)
@@ -118,7 +119,7 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
 
 
 def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
-    """Return coordinates of rows, (n, d'), category codes by feature, and category distances."""
+    """Return coordinates (n, d') of rows, and the codes and distances of categories."""
     from scipy.stats import rankdata  # imported late, see bounds._tree.terms_at_2
 
     place, level, weight = [np.zeros(len(values))], [], []
@@ -144,9 +145,9 @@ def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
 Teacher: TypeAlias = Model | Callable[[Array], ArrayLike]
 #: Default number of synthetic rows: minimum, number per row, and maximum.
 LEAST, PER_ROW, MOST = 15_000, 5, 100_000
-#: Budget from which on the learning rate and the synthetic fraction are smaller.
+#: From this budget, the default learning rate and synthetic fraction are smaller.
 LONG = 90.0
-#: Minimum probability of a class: for two classes at log odds of 4, and for more classes.
+#: Minimum probability of a class with two classes (log odds of -4) and with more classes.
 LEAST_OF_TWO, LEAST_OF_MANY = 1 / (1 + math.exp(4.0)), 0.01
 #: Tolerance for the sum of the probabilities of a row.
 SLACK = 1e-6
@@ -195,11 +196,12 @@ def distill(
     task : {"classification", "regression"}, optional
         The task, if the teacher is a function. By default "classification".
     n_synthetic : int, optional
-        Number of synthetic rows; 0 for none. By default five per row, but at least 15,000 and at
-        most 100,000.
+        Number of synthetic rows, which may be 0. By default, five per row of `X`, but at least
+        15,000 and at most 100,000.
     kind : {"neighbors", "random"}
-        Where a synthetic row takes values from: one of the `n_neighbors` nearest rows, by the ranks
-        of their values, or any row.
+        Source of the replaced values of a synthetic row. With "neighbors", it is one of the
+        `n_neighbors` nearest rows, by the ranks of the feature values. With "random", it is any
+        row.
     synthetic_fraction : float, optional
         Probability, in [0, 1], that the value of a feature is replaced. By default 0.25 if
         `mean_comparisons` is below 90, else 0.2.
@@ -208,8 +210,7 @@ def distill(
     learning_rate : float, optional
         See `fit_gradient_boosting`. By default 0.5 if `mean_comparisons` is below 90, else 0.25.
     first_tree_comparisons, tree_comparisons : float
-        Maximum of the mean number of comparisons in the first tree, and in each other tree; at
-        least 1.
+        Maximum mean number of comparisons in the first tree and in each other tree, at least 1.
     categorical_features : sequence of str or int, optional
         See `fit_gradient_boosting`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -221,8 +222,8 @@ def distill(
     Returns
     -------
     GradientBoostingModel
-        A model with the log loss, with softmax and one tree per iteration for more than two
-        classes, or with the squared error.
+        A model with the log loss for two classes and the squared error for regression. With more
+        classes, it has the softmax loss and one tree per iteration.
 
     Raises
     ------
@@ -305,7 +306,7 @@ def distill(
     synthetic_settings = dict(
         zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True)
     )
-    # Rows used by the teacher count as seen, synthetic rows do not.
+    # The training rows of the teacher count as training rows; synthetic rows do not.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
     seen = merged(digest_of_rows(features.values), *known)
     settings = {**student.settings, **synthetic_settings, "distilled": budget}
@@ -313,7 +314,7 @@ def distill(
 
 
 def held_back(task: str | None) -> float:
-    """Return the minimum child weight and L2 regularization, half as large for regression."""
+    """Return the value of `min_child_weight` and `l2_regularization` for a task."""
     return 0.5 if task == TASKS[1] else 1.0
 
 
@@ -346,7 +347,7 @@ def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str
             f"teacher: expected probabilities, got an array of {predictions.dtype}; for a "
             "scikit-learn estimator, pass its method predict_proba"
         )
-    n, shapes = rows.n_rows, "(n,)" if task == TASKS[1] else "(n,) or (n, J) with J of 2 or more"
+    n, shapes = rows.n_rows, "(n,)" if task == TASKS[1] else "(n,) or (n, J) with J >= 2"
     is_shaped = predictions.ndim == 1 or (
         task != TASKS[1] and predictions.ndim == 2 and predictions.shape[1] > 1
     )

@@ -29,7 +29,7 @@ from pboost.values.options import checked
 ROUNDS = 16
 #: The search ends once this share of the budget is used.
 FILLED = 0.99
-#: Maps the costs of the rows of several paths to the value that is compared with the budget.
+#: Function of the row costs on several paths. Its result is compared with the budget.
 CostFunction: TypeAlias = Callable[[Sequence[FloatArray]], float]
 _Joints: TypeAlias = Sequence[NDArray[np.intp]]
 
@@ -66,14 +66,13 @@ def early_exit(
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows from the distribution of new rows, preferably not the training rows, on which a model
         is overconfident. No classes are needed. Trajectories of such rows, for example out-of-fold
-        ones, can be passed instead; see `pboost.models.early_exit_model.trajectory` and, for
-        `mean_feature_cost`, `pboost.models.early_exit_model.feature_cost_trajectory`.
+        trajectories, can be passed instead; see `pboost.models.early_exit_model.trajectory` and,
+        for `mean_feature_cost`, `pboost.models.early_exit_model.feature_cost_trajectory`.
     mean_comparisons : float, optional
         Budget for the mean number of comparisons per row.
     max_comparisons : float, optional
-        Maximum number of comparisons for any row. Prediction stops at the last stage that no path
-        reaches with more comparisons. Supported by DecisionGraph, GradientBoostingModel and
-        RandomForest.
+        Maximum number of comparisons for any row. Stages that could exceed it on some path are not
+        used. Supported by DecisionGraph, GradientBoostingModel and RandomForest.
     mean_feature_cost : float, optional
         Budget for the mean feature cost per row, instead of `mean_comparisons`.
     feature_costs, cost_groups : optional
@@ -81,9 +80,9 @@ def early_exit(
         `mean_feature_cost`; see `fit_gradient_boosting`. By default, the costs that the model was
         fitted with.
     length : float, optional
-        Limit on the last stage with `mean_comparisons` or `mean_feature_cost`: the mean cost up to
-        it is at most `length` times the budget, and F_T is the value at this stage. None uses all
-        stages.
+        Limit on the number of stages T with `mean_comparisons` or `mean_feature_cost`. The mean
+        cost of T stages without exits is at most `length` times the budget. With None, all stages
+        are used.
 
     Returns
     -------
@@ -98,8 +97,8 @@ def early_exit(
         model; if `feature_costs` is passed without `mean_feature_cost`; or if `mean_feature_cost`
         is passed without feature costs or together with `mean_comparisons`.
     NotImplementedError
-        If the model is a regression model; if the longest path, for `max_comparisons`, or the
-        features that a row needs, for `mean_feature_cost`, are not known for this kind of model.
+        If the model is a regression model, or if this kind of model does not support
+        `max_comparisons` or `mean_feature_cost`.
 
     Warns
     -----
@@ -188,11 +187,11 @@ def _known_feature_costs(
     feature_costs: FeatureCostOption,
     cost_groups: CostGroupOption,
 ) -> FeatureCosts | None:
-    """Return the feature costs, None without a budget for them."""
+    """Return the feature costs, or None without `mean_feature_cost`."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None:
             raise ValueError(
-                "mean_feature_cost: expected without mean_comparisons, got both; pass one budget"
+                "mean_feature_cost: expected no other budget, got also mean_comparisons"
             )
         return feature_costs_for(model, feature_costs, cost_groups)
     check_no_feature_costs(feature_costs, cost_groups)
@@ -200,10 +199,10 @@ def _known_feature_costs(
 
 
 def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> None:
-    """Raise ValueError if feature costs are passed without a budget for them."""
+    """Raise ValueError if there are feature costs, for use without `mean_feature_cost`."""
     if feature_costs is not None or cost_groups is not None:
         name = "cost_groups" if feature_costs is None else "feature_costs"
-        raise ValueError(f"{name}: expected with mean_feature_cost=, got no such budget")
+        raise ValueError(f"{name}: expected None without mean_feature_cost; pass mean_feature_cost")
 
 
 def calibrated(
@@ -214,11 +213,11 @@ def calibrated(
     takes: CostFunction,
     item: IntArray | None = None,
 ) -> EarlyExitModel:
-    """Return a model with exits before stage `end`, for the budget in `options`.
+    """Return a model with early exits before stage `end` that keeps the budget in `options`.
 
-    Spreads, slopes, the mean cost and its standard error are computed from the first path. The
-    budget is compared with the result of `takes` for the costs of all paths. If `item` is passed
-    (see `EarlyExitModel`), costs and budget are feature costs.
+    Spreads, slopes, the mean cost and its standard error are computed from the first of `paths`.
+    The result of `takes` for the costs on all paths is compared with the budget. If `item` is
+    passed (see `EarlyExitModel`), costs and budget are feature costs.
     """
     states, counts_feature_costs = paths[0], item is not None
     spread = _spreads(states.score, end)
@@ -247,17 +246,18 @@ def calibrated(
 
 
 def _check_states(states: Trajectory, model: Model) -> None:
-    """Raise ValueError unless these are trajectories of two or more rows through the model."""
+    """Raise ValueError unless `states` has the stages of the model and at least two rows."""
     votes = () if model.n_votes == 1 else (model.n_votes,)
     n = states.cost.shape[-1]
     expected = (model.n_stages + 1, n)
     if states.score.shape != (*expected, *votes) or states.cost.shape != expected:
         raise ValueError(
-            f"X_cal: expected trajectories of {model.n_stages} stages, scores of shape "
-            f"{(*expected, *votes)}, got {states.score.shape} and costs {states.cost.shape}"
+            f"X_cal: expected trajectories of {model.n_stages} stages with scores of shape "
+            f"{(*expected, *votes)}, got scores of shape {states.score.shape} and costs of shape "
+            f"{states.cost.shape}"
         )
     if n < 2:
-        raise ValueError(f"X_cal: expected two rows or more to calibrate on, got {n}")
+        raise ValueError(f"X_cal: expected at least two rows, got {n}")
 
 
 def _check_least(states: Trajectory, budget: float, unit: str) -> None:
@@ -272,7 +272,7 @@ def _check_least(states: Trajectory, budget: float, unit: str) -> None:
 
 
 def end_of(model: Model, max_comparisons: float) -> int:
-    """Return the last stage that no path reaches with more comparisons."""
+    """Return the number of stages that need at most `max_comparisons` on every path."""
     if not isinstance(model, Walks):
         raise NotImplementedError(
             f"model: the maximum number of comparisons of a {type(model).__name__} is not known"
@@ -295,7 +295,7 @@ def _spreads(score: FloatArray, end: int) -> FloatArray:
 
 
 def _thresholds(spread: FloatArray, tau: FloatArray, n_stages: int) -> FloatArray:
-    """Return the thresholds (T,): infinite at the start, and 0 from the last stage on."""
+    """Return the thresholds (T,): infinity, products of `tau` and `spread`, then zeros."""
     threshold = np.zeros(n_stages)
     threshold[: len(tau)] = np.inf
     if _last(tau) is not None:
@@ -304,7 +304,7 @@ def _thresholds(spread: FloatArray, tau: FloatArray, n_stages: int) -> FloatArra
 
 
 def _last(tau: FloatArray) -> float | None:
-    """Return the largest factor, None if no row exits before the last stage."""
+    """Return the largest factor, or None if no row exits before the last stage."""
     largest = float(tau[1:].max(initial=0.0))
     return largest if math.isfinite(largest) else None
 
@@ -337,7 +337,7 @@ def _factors(
     takes: CostFunction,
     counts_feature_costs: bool,
 ) -> FloatArray:
-    """Return the factors of the spreads (end,) for which the budget is kept.
+    """Return the factors (end,) of the spreads for which the cost is within the budget.
 
     If all decision values differ, there is a single factor. If many rows have the same value at a
     stage, such as the rows in a leaf of the first tree, they exit together or not at all. Such a
@@ -362,8 +362,8 @@ def _sizes_on_the_way(
 ) -> list[FloatArray]:
     """Return the absolute decision values (n, end - 1) of rows at the stages before the last.
 
-    With feature costs, stages where rows do not acquire a feature next get -inf, so that no row
-    exits there.
+    With feature costs, a row cannot exit before a stage that acquires no feature. The value is then
+    -inf.
     """
     path_sizes = [
         np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy()
@@ -394,12 +394,12 @@ class _Search:
         return np.where(self.is_open, factor, self.tau) * self.spread
 
     def leaving(self, factor: float) -> list[NDArray[np.bool_]]:
-        """Return the stages at which the value of each row is above the threshold."""
+        """Return masks (n, end - 1) of the stages where rows reach the threshold."""
         threshold = self.threshold(factor)
         return [of >= threshold for of in self.size]
 
     def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
-        """Return the exit stages for a factor, given those for a smaller and a larger one."""
+        """Return the exit stages for a factor between two factors with known exit stages."""
         threshold, joints = self.threshold(factor), []
         for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()
@@ -414,9 +414,9 @@ class _Search:
         return self._takes([path.cost[1 + joint, np.arange(len(joint))] for path, joint in every])
 
     def between(self, low: float, high: float, budget: float) -> tuple[float, float, _Joints]:
-        """Return the largest factor within a budget, the next one, and the stages of the first.
+        """Return the largest factor within a budget, the next larger number, and the exit stages.
 
-        `low` is within the budget, or 0; `high` is doubled until it exceeds the budget.
+        The initial `low` is within the budget or 0. `high` is doubled until it exceeds the budget.
         """
         none, last = (
             [np.full(len(of), joint) for of in self.size] for joint in (-1, len(self.spread))
@@ -437,13 +437,13 @@ class _Search:
         return low, high, at_low
 
     def settle(self, factor: float, stuck: NDArray[np.bool_]) -> None:
-        """Set the factor of the open stages, and close the stuck ones."""
+        """Set the factor of the open stages, and close the stages in `stuck`."""
         self.tau[self.is_open] = factor
         self.is_open &= ~stuck
 
 
 def _slopes(score: FloatArray, end: int) -> FloatArray:
-    """Return the slopes (T,) of the last values on those at each stage; 1 if undefined."""
+    """Return the slopes (T,) of the final decision values on the values at each stage, or 1."""
     if score.ndim == 3:
         score = score - score.mean(axis=2, keepdims=True)
     flat = score.reshape(len(score), -1)

@@ -64,11 +64,11 @@ class Data(NamedTuple):
         return SoftLabels(known, self.y.share[:, known])
 
     def often(self, rows: RowNumbers) -> RowNumbers:
-        """Return as many rows, drawn in proportion to their weights."""
+        """Resample rows in proportion to their weights."""
         return rows if self.weight is None else rows[by_weight(self.weight[rows], len(rows))]
 
     def compared(self, rows: RowNumbers) -> tuple[RowNumbers, Array]:
-        """Return as many rows, drawn in proportion to their weights, and their true classes.
+        """Resample rows in proportion to their weights; also return their true classes.
 
         For soft labels, each class of a row is drawn in proportion to its probability.
         """
@@ -96,7 +96,7 @@ def read_data(
     known = weight[rows]
     if (known == known[0]).all():
         weight = None
-    else:  # scaled to mean 1, as the options of fit functions assume
+    else:  # scale to mean 1
         weight = weight / known.max() / (known / known.max()).mean()
     data = data._replace(weight=weight).part(rows)
     return data, None if len(rows) == n else rows
@@ -122,22 +122,23 @@ def _data(y: Any, n: int, task: Task | None) -> Data:
 
 # Candidate models, and the choice among them
 
-#: Comparisons of whole models relative to the budget, as rows exit early.
+#: Comparisons of models without exits, relative to the budget. Early exits save the rest.
 REACH = 3.0
 #: Maximum factor by which decision values are multiplied or divided to calibrate probabilities.
 SHARPER = 64.0
 #: Models within this many standard errors of the best error are considered equally good.
 AS_GOOD = 1.0
-#: Budget up to which the smallest error is chosen, as such models have few distinct probabilities.
+#: Up to this budget, the model with the smallest error is chosen, because small models have few
+#: distinct probabilities.
 FEW = 15.0
 #: Shares of the budget for models without exits.
 PARTS = (1.0, 0.5, 0.25)
 
 
 class Promise(NamedTuple):
-    """Limits for a model: comparisons on average over rows, and for every row.
+    """Limits for the mean and the maximum number of comparisons of rows.
 
-    If budgets are feature costs, these replace comparisons.
+    For other kinds of budgets, `mean_comparisons` is the budget for feature costs or bytes.
     """
 
     mean_comparisons: float
@@ -152,7 +153,7 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True)
 class Tried:
-    """Out-of-fold paths of rows through the models of a family.
+    """Out-of-fold scores and costs of rows after each stage of the models of a family.
 
     `models` contains the model of each fold with its training rows. `longest` (T + 1,) is the
     maximum number of comparisons up to each stage. `has_exits` is True if rows can exit early.
@@ -169,12 +170,12 @@ class Tried:
 
     @property
     def fullest(self) -> DecisionGraph | GradientBoostingModel:
-        """Return a model of a fold that has as many classes as any."""
+        """Return the fold model with the largest number of classes."""
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
 
 class ModelChoice(NamedTuple):
-    """A candidate: a family of models up to a stage, with or without early exits.
+    """A candidate: the first `joints` stages of a family, with or without early exits.
 
     `loss` (n,) contains 0-1 losses of rows, or squared errors for regression. `log_loss` is the log
     loss after calibration on these rows, or the error for regression.
@@ -199,12 +200,12 @@ class ModelChoice(NamedTuple):
 
 
 def standard_error(values: FloatArray) -> float:
-    """Return the standard error of a mean."""
+    """Return the standard error of the mean of `values`."""
     return float(values.std() / np.sqrt(len(values)))
 
 
 def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
-    """Yield candidates of a family within the limits: with exits, and shorter without exits."""
+    """Yield candidates of a family within the limits: one with exits, shorter ones without."""
     score, cost = tried.path
     mean = cost.mean(axis=1)
     bound = upper(cost)
@@ -228,7 +229,7 @@ def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
 
 
 def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> ModelChoice:
-    """Return a candidate with these decision values."""
+    """Return a candidate, given its decision values."""
     loss = losses(score, tried.truth)
     model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
     if tried.truth.dtype.kind != "i" or model.n_votes < votes:
@@ -252,7 +253,7 @@ def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, flo
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:
-    """Return the path up to a stage."""
+    """Return a trajectory up to a stage."""
     return Trajectory(path.score[: joints + 1], path.cost[: joints + 1])
 
 
@@ -274,8 +275,8 @@ def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | 
     """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
     The error may exceed the smallest one by a standard error of the difference on the same rows,
-    because the log loss varies less by chance. With `few` comparisons, it must be the smallest.
-    Return None if there are no candidates.
+    because the log loss varies less by chance. If `few` is True, the error must be the smallest.
+    The result is None if there are no candidates.
     """
     lowest = min(options, key=lambda option: option.error, default=None)
     if lowest is None:
@@ -289,9 +290,9 @@ def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | 
 def joined(
     paths: Sequence[Trajectory], longest: Sequence[FloatArray]
 ) -> tuple[Trajectory, FloatArray]:
-    """Return the paths of all folds as one, up to the second last stage that they share.
+    """Join the trajectories of all folds, without the last stage that they have in common.
 
-    The additional stage provides a slope for rows that reach the end, see `_longer_by_one`.
+    This stage is added again without exits by `_longer_by_one`.
     """
     joints = max(min(len(path.cost) for path in paths) - 1, 2)
     score = np.concatenate([path.score[:joints] for path in paths], axis=1)

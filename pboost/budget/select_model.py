@@ -67,18 +67,18 @@ from pboost.values import (
 )
 from pboost.values.options import builder, checked
 
-#: Maximum number of training rows for the comparison of the model of all rows with those of the
-#: folds, and the power of their cost ratio that is used, as training rows exaggerate the ratio.
+#: Maximum number of training rows on which the model of all rows is compared with the fold models.
+#: The cost ratio is raised to the power TRUST, because training rows exaggerate it.
 MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
     full_fits: Fits, tried: Tried, chosen: ModelChoice, promise: Promise
 ) -> EarlyExitModel | FamilyModel | None:
-    """Return a candidate fitted to all rows; None if it exceeds the limits.
+    """Return a candidate fitted to all rows, or None if it exceeds the limits.
 
-    A model fitted to more rows may need more comparisons and be less certain. The difference is
-    estimated on training rows of the model of all rows and of the models of the folds.
+    A model fitted to more rows may need more comparisons and be less certain. The difference from
+    the fold models is estimated on training rows.
     """
     model = first(full_fits.of(chosen.family), chosen.joints)
     seen = TrainedRows(model, tried, full_fits)
@@ -109,7 +109,7 @@ def _with_exits(
     promise: Promise,
     item: IntArray | None,
 ) -> EarlyExitModel:
-    """Return a model of all rows with exits derived from the paths through the fold models."""
+    """Add exits to a model of all rows, based on the fold models."""
     path, budget = first_part(tried.path, model.n_stages), promise.mean_comparisons
     end = (
         model.n_stages
@@ -133,24 +133,24 @@ def _with_exits(
 def _takes(costs: Sequence[FloatArray]) -> float:
     """Return the estimated mean cost of new rows in a model of all rows, plus a standard error.
 
-    It is computed from out-of-fold costs in fold models, and training row costs in all models.
+    The estimate is based on out-of-fold costs, corrected by the costs of training rows.
     """
     return float(upper(costs[0])) * _more(costs[1], costs[2:])
 
 
 def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
-    """Return the factor by which a model of all rows needs more comparisons than fold models.
+    """Return the estimated ratio of the costs of a model of all rows and of fold models.
 
-    It is computed from the costs of the training rows of each model.
+    The estimate is based on the training rows of each model.
     """
     usual = np.mean([cost.mean() for cost in others])
     return float((every.mean() / usual) ** TRUST) if usual else 1.0
 
 
 def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
-    """Return the model and its exits with an additional stage that no row reaches.
+    """Add a stage that no row reaches to a model with exits.
 
-    Rows that reach the end then exit as well, and their decision values get a slope.
+    All rows then exit before the last stage, so that each decision value is scaled by a slope.
     """
     if longer.n_stages == model.model.n_stages:
         return model
@@ -160,7 +160,7 @@ def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel
 
 
 class TrainedRows:
-    """Paths of training rows through the model of all rows and through the fold models."""
+    """Costs of training rows in the model of all rows and in the fold models."""
 
     def __init__(self, model: FamilyModel, tried: Tried, full_fits: Fits) -> None:
         X = full_fits.X
@@ -174,14 +174,14 @@ class TrainedRows:
         self.others = [path(first(of, self.joints), rows) for of, rows in tried.models]
 
     def more(self) -> FloatArray:
-        """Return the factor by which the model needs more comparisons up to each stage."""
+        """Return the ratio of the costs of the model and of the fold models up to each stage."""
         others = [of.cost[1 : self.joints + 1].mean(axis=1) for of in self.others]
         every: FloatArray = self.every.cost[1 : self.joints + 1].mean(axis=1)
         usual = np.mean(others, axis=0)
         return np.divide(every, usual, out=np.ones_like(every), where=usual > 0)
 
     def longer(self, model: EarlyExitModel) -> float:
-        """Return the factor by which rows need more comparisons until they exit."""
+        """Return the ratio of the costs of the model and of the fold models with early exits."""
         every, *others = (_left(model, path)[1] for path in (self.every, *self.others))
         return _more(every, others)
 
@@ -198,9 +198,9 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
 
 # Choice of the model
 
-#: Maximum numbers of rows on which models are compared, and of values in their paths.
+#: Maximum number of rows on which models are compared, and of decision values in memory.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
-#: Further budgets of the curve: numbers of comparisons, or shares of another budget.
+#: Smaller budgets of the curve: numbers of comparisons, or shares of other budgets.
 BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 PARTS = np.array([0.125, 0.25, 0.5])
 
@@ -228,11 +228,11 @@ def fit_within_budget(
     """Fit the model with the smallest cross-validated error within a cost budget.
 
     Several families of models are compared by cross-validation: chains of deep trees, gradient
-    boosting with small and with large steps, its mixture with a random forest, single trees, and
-    trees that grow by gain per comparison. Binary candidates include distilled models (see
-    `distill`), multiclass candidates chains of deeper trees and sums of stumps, and candidates for
-    many rows sums of large trees. Each model is grown for the budget and uses early exits (see
-    `early_exit`). The best is fitted to all rows.
+    boosting with small and with large steps, mixtures of gradient boosting and a random forest,
+    single trees, and trees that grow by gain per comparison. Distilled models (see `distill`) are
+    added for two classes, chains of deeper trees and stumps for more classes, and large trees for
+    many rows. Each model has a size that suits the budget and uses early exits (see `early_exit`).
+    The best model is fitted to all rows.
 
     Parameters
     ----------
@@ -257,15 +257,15 @@ def fit_within_budget(
     mean_feature_cost : float or sequence of float, optional
         Budget for the mean feature cost of a row, in place of `mean_comparisons`.
     max_bytes : int or sequence of int, optional
-        Budget for the size of the model on a small device, in place of `mean_comparisons`: code and
-        tables of `to_c` with ``dtype="int16"``, see `CFile.n_bytes`.
+        Budget for the size of the model on a small device, in place of `mean_comparisons`. The size
+        includes code and tables of `to_c` with ``dtype="int16"``, see `CFile.n_bytes`.
     feature_costs, cost_groups : optional
         Costs of features, and groups of features that are acquired together, for
         `mean_feature_cost`; see `fit_gradient_boosting`.
     task : {"classification", "regression"}, optional
-        The task. By default, text, booleans and at most 20 different whole numbers are treated as
-        classes, and numbers that are not all whole as regression targets. With more than 20
-        different whole numbers, pass the task.
+        The task. By default, text, booleans and at most 20 different integers are treated as
+        classes. If any number is not an integer, the task is regression. With more than 20
+        different integers, pass the task.
     cv : int
         Number of folds of the cross-validation, at least 2.
     categorical_features : sequence of str or int, optional
@@ -280,13 +280,13 @@ def fit_within_budget(
     Returns
     -------
     EarlyExitModel, or another model
-        A classifier with stages is an `EarlyExitModel`. Other models, and models for a budget of
-        bytes, are a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
+        An `EarlyExitModel` for a classifier with stages, unless the budget is in bytes. Other
+        models are a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
         "chosen" family and the cross-validated errors of all families ("tried"). The field
-        ``curve`` of an `EarlyExitModel` (``settings["curve"]`` of other models) contains, for this
-        budget and usual smaller ones: budget, mean comparisons, error and standard error of the
-        model that would be chosen; see `plot.budget_curve`. For a sequence of budgets, a list of
-        models is returned.
+        ``curve`` of an `EarlyExitModel` (``settings["curve"]`` of other models) has one row for
+        this budget and for each of several smaller budgets. A row contains the budget, and the mean
+        comparisons, error and standard error of the model that would be chosen; see
+        `plot.budget_curve`. For a sequence of budgets, a list of models is returned.
 
     Raises
     ------
@@ -310,16 +310,16 @@ def fit_within_budget(
     Notes
     -----
     The mean number of comparisons of new rows, plus its standard error, is within the budget. Exits
-    are based on out-of-fold rows. A model of all rows may be less certain than the models of the
-    folds, or need more comparisons. The out-of-fold cost is therefore multiplied by the square root
-    of the cost ratio of these models on their training rows, and thresholds are chosen for this
-    product.
+    are based on out-of-fold rows. A model of all rows may be less certain than the fold models, or
+    need more comparisons. The out-of-fold cost is therefore multiplied by the square root of a
+    ratio of mean costs: training rows in the model of all rows, relative to training rows in the
+    fold models. Thresholds are chosen for this product.
 
-    Among the models whose error is within one standard error (of the difference) of the smallest,
-    the one with the least log loss is chosen, because the log loss varies less by chance. Smaller
-    models than the budget allows are candidates as well, which limits overfitting. For budgets of
-    at most 15 comparisons, models have few distinct probabilities; the smallest error is then
-    chosen, and the log loss only breaks ties.
+    The chosen model has the least log loss among all models whose error is within one standard
+    error of the smallest error. This is because the log loss varies less by chance. Smaller models
+    than the budget allows are candidates as well, which limits overfitting. For budgets of at most
+    15 comparisons, models have few distinct probabilities; the smallest error is then chosen, and
+    the log loss only breaks ties.
 
     Probabilities are calibrated by the factor of decision values that minimizes the log loss on
     out-of-fold rows. The error of the chosen model is slightly optimistic, because it is the best
@@ -332,12 +332,12 @@ def fit_within_budget(
     weight 0 are left out, or if class probabilities of 0 and 1 are replaced by classes. A row of
     weight 2 counts as two copies in fits, but is always in one fold.
 
-    Candidates for budgets of bytes have no early exits, which "int16" does not support: votes of
-    stumps (for two classes), sums of trees with two, four or eight leaves, chains of trees with
-    seven nodes, and single trees (for classification).
+    Candidates for budgets of bytes have no early exits. They are gradient boosting with trees of
+    two, four or eight leaves and, for classification, chains of trees with seven nodes and single
+    trees. With two classes, AdaBoost with stumps is a candidate as well.
 
-    If there are more than 20,000 rows, models are compared on 20,000 of them, and fewer with many
-    classes. From 6,000 rows on, trees may be large: 48 rows per leaf, up to 2,048 leaves.
+    Models are compared on at most 20,000 rows, or fewer with many classes. With 6,000 rows or more,
+    there are candidates with large trees, which have 48 rows per leaf and at most 2,048 leaves.
 
     Examples
     --------
@@ -405,9 +405,7 @@ def _feature_costs(
         check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
     if feature_costs is None:
-        raise ValueError(
-            "feature_costs: expected costs of features with mean_feature_cost, got None"
-        )
+        raise ValueError("feature_costs: expected feature costs with mean_feature_cost, got None")
     options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
     cost_table = read_feature_costs(options, features.names, features.n_features)
     return cost_table, {"feature_costs": feature_costs, "cost_groups": cost_groups}
@@ -416,17 +414,17 @@ def _feature_costs(
 def _budgets(
     mean_comparisons: object, max_comparisons: object, mean_feature_cost: object, room: object
 ) -> tuple[list[float], bool]:
-    """Return the budgets, and whether they were passed as a sequence."""
+    """Return the budgets, and whether the user passed a sequence."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None or max_comparisons is not None or room is not None:
             raise ValueError(
-                "mean_feature_cost: expected without mean_comparisons, max_comparisons and "
-                "max_bytes"
+                "mean_feature_cost: expected no other budget, got also mean_comparisons, "
+                "max_comparisons or max_bytes"
             )
         return _numbers("mean_feature_cost", mean_feature_cost, 0.0)
     if room is not None:
         if mean_comparisons is not None or max_comparisons is not None:
-            raise ValueError("max_bytes: expected without mean_comparisons and max_comparisons")
+            raise ValueError("max_bytes: expected no other budget, got also comparisons")
         return _numbers("max_bytes", room, 1.0)
     if mean_comparisons is None and max_comparisons is None:
         raise TypeError(
@@ -444,11 +442,11 @@ def _budgets(
 
 
 def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
-    """Return one or several checked numbers as a list, and whether they were a sequence."""
+    """Return checked numbers as a list, and whether `value` is a sequence."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     values = list(value) if is_list else [value]
     if not values:
-        raise ValueError(f"{name}: expected one budget or more, got none")
+        raise ValueError(f"{name}: expected at least one budget, got an empty sequence")
     checked = [check_number(name, each, min_value=minimum, open_min=not minimum) for each in values]
     return checked, is_list
 
@@ -456,7 +454,7 @@ def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
 def _try(
     full_fits: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
-    """Return the out-of-fold paths of rows through the models of each family."""
+    """Fit the models of each family to each fold; return out-of-fold scores and costs of rows."""
     test_fold = deal_rows(data.truth, data.task, None, folds, generator)
     seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
     max_rows = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
@@ -504,7 +502,7 @@ def _some(
 
 
 def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray:
-    """Return decision values of all classes; classes unknown to the model get the lowest value."""
+    """Return the decision values of all classes; unknown classes get the lowest value."""
     if known is None or len(known) == n_labels:
         return score
     if score.ndim == 2:
@@ -567,5 +565,5 @@ def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: in
 
 
 def _plain(number: float) -> float | None:
-    """Return a limit, None if it is infinite."""
+    """Return a limit, or None if it is infinite."""
     return number if np.isfinite(number) else None

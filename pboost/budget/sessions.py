@@ -1,4 +1,4 @@
-"""Sessions that hand out queries for many rows, and receive the results."""
+"""Sessions that return queries for many rows and receive the results."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from pboost.values import shown
 
-#: Reason why no more values are acquired.
-BUDGET = "the budget ends here"
+#: Reason for the end of an acquisition.
+BUDGET = "the next query would exceed the budget"
 #: Source of a query: a feature name, a feature index if there are no names, or a group name.
 Name: TypeAlias = str | int
 
@@ -86,7 +86,7 @@ def called(
     try:
         return function()
     except Exception as error:
-        message = f"{source!r}: its function raised {error!r}"
+        message = f"{source!r}: the function raised {error!r}"
         raise AcquisitionError(message, source, tuple(acquired)) from error
 
 
@@ -97,8 +97,8 @@ D = TypeVar("D")
 class Session(Generic[R, D]):
     """Rows with open queries. Subclasses determine the next queries of a row in `_go_on`.
 
-    R is the state of a row: its method `tell` receives results, and its `decision` D is set at the
-    end.
+    R is the type of the state of a row, and D the type of its decision. The method `tell` of a
+    state receives results, and the last result sets the attribute `decision`.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Session(Generic[R, D]):
         return len(self) - 1
 
     def _put(self, question: Query) -> None:
-        """Add a query, unless it is open already."""
+        """Add a query, unless the same query is already open."""
         if question.source not in self._waiting[question.row]:
             self._waiting[question.row].add(question.source)
             self._new.append(question)

@@ -1,4 +1,4 @@
-"""Export of models to C: one file, without libraries, that computes the same decision values."""
+"""Export of models to C files that need no libraries and compute the same decision values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
 #: Maximum number of features listed in the header comment.
 MOST_LISTED = 256
-#: Rows of the self-test, and the probability that a value in them is missing.
+#: Number of rows of the self-test, and probability of a missing value in them.
 TEST_ROWS, HOLES = 20, 0.1
 #: Maximum number of features for which test rows are written.
 MOST_TESTED = 1 << 16
@@ -74,11 +74,11 @@ class Making:
     dtype, vote_dtype : str
         Number types of rows and of votes.
     grid, fixed : Grid and Fixed, or None
-        Grid and fixed-point numbers, for int16.
+        Grid of the features, and model with fixed-point numbers, for int16.
     uncertain : int or None
-        Number of the given rows within the bound.
+        Number of rows in `rows` whose class may differ because of rounding.
     rows : ndarray or None
-        The given rows.
+        Rows that the user passed as X.
     """
 
     model: Model
@@ -104,7 +104,7 @@ class Making:
 
 
 def scores_of(model: Model, rows: FloatArray) -> FloatArray:
-    """Return decision values or class shares (n, J) of rows of numbers and category codes."""
+    """Return the decision values or class shares (n, J) of rows with category codes."""
     X: TableLike = rows
     if model.table is not None:
         X = Features(rows, model.feature_names, model.table)
@@ -144,10 +144,10 @@ def text_of(made: Making, explain: bool) -> str:
 
 
 def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
-    """Return the functions for decision values, the predicted class or number, and paths.
+    """Return the C functions for decision values, predictions and paths.
 
     Regressions in fixed point have no predict function. With early exits, the class is predicted
-    from the values at the exit, before a factor rounds them.
+    from the values at the exit before they are multiplied by a factor and rounded.
     """
     part, p, n, total, model = made.part, made.prefix, made.part.n_scores, made.total, made.model
     row, score = f"(const {made.value} *x", f"{p}_score(x)"
@@ -258,7 +258,7 @@ def _numbers(made: Making) -> Iterator[str]:
         return
     bound, terms = made.fixed.bound, made.fixed.terms
     what = "the absolute score" if made.part.n_scores == 1 else "the lead of a score over the next"
-    yield f"The unit of scores is {made.fixed.scale:.17g}, of votes 2**{-made.fixed.shift}."
+    yield f"The unit of scores is {made.fixed.scale:.17g}, and the unit of votes is 2**{-made.fixed.shift}."
     if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
         yield "Scores are the values of the uncalibrated model, minus the value at which the"
         yield "probability of the second class crosses 1/2."
@@ -266,7 +266,7 @@ def _numbers(made: Making) -> Iterator[str]:
     if classes is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
-    yield f"The class is equal to the model's if {what} is larger than {bound:.6g}."
+    yield f"The class is equal to the class of the model if {what} is larger than {bound:.6g}."
     if made.fixed.part.exits is not None:
         yield "This holds at the exit of a row, if no earlier exit was within twice this bound."
     if made.uncertain is not None:
@@ -293,7 +293,7 @@ def _columns(made: Making) -> Iterator[str]:
 
 
 def _meaning(made: Making, column: int) -> str:
-    """Return the meaning of the numbers of a feature."""
+    """Return a description of the values of a feature."""
     table_of, meaning = made.model.table, ""
     if made.grid is not None:
         offset, step = made.grid.offset[column], made.grid.step[column]
@@ -345,7 +345,7 @@ def _self_test(made: Making) -> str:
 
 
 def _test_rows(made: Making) -> tuple[Array, Array]:
-    """Return the rows of the self-test and their expected scores, in the numbers of the file."""
+    """Return the rows of the self-test and their expected scores, in the types of the file."""
     rows = made.rows
     if rows is None or not len(rows):
         rows = _made_rows(made)
@@ -359,7 +359,7 @@ def _test_rows(made: Making) -> tuple[Array, Array]:
 
 
 def _made_rows(made: Making) -> FloatArray:
-    """Return test rows made of thresholds, categories and missing values, always the same."""
+    """Return test rows with values near thresholds, categories and missing values."""
     model, d = made.model, made.model.n_features
     rng = np.random.default_rng(0)
     column_values: list[list[FloatArray]] = [[] for _ in range(d)]
@@ -395,9 +395,8 @@ CHAIN, GRAPH, TREE, TREES = 101, 108, 104, 132
 #: Additional bytes for several outputs, for each output, for category sets of at most eight
 #: categories or of more; and bytes saved for a regression.
 SEVERAL, EACH, SMALL_SETS, SETS, NUMBER = 62, 2, 36, 54, 16
-#: The same with early exits, including their tests and the multiplication by slopes. Loops over two
-#: or three outputs are unrolled, so there are separate sizes for these, and for class shares of
-#: one, two or three, or more outputs.
+#: The same sizes for models with early exits. Class shares need additional code, and loops over two
+#: or three outputs (FEW) are unrolled.
 LEAVING_CHAIN, LEAVING_GRAPH, LEAVING_TREES = 226, 228, 260
 LEAVING_FEW, LEAVING_SEVERAL, LEAVING_SMALL_SETS, LEAVING_SETS = 198, 90, 44, 58
 SHARE, FEW_SHARES, SHARES = 48, 92, 134
@@ -423,7 +422,8 @@ class CFile:
     prefix : str
         Prefix of all names in the file.
     offset, step : ndarray of float64, shape (n_features,), or None
-        For int16, the grid of each feature: q stands for the value ``offset[j] + step[j] * q``.
+        For int16, the grid of each feature: the number q stands for the value ``offset[j] + step[j]
+        * q``.
     scale : float
         Factor that converts sums of the file to decision values, 1 unless rows are int16. For an
         isotonic calibration in int16, the result is the decision value of ``model.model`` minus the
@@ -431,15 +431,15 @@ class CFile:
     bound : float
         If the absolute decision value (or the lead over the next class) is larger than this bound,
         the class is equal to the class of `predict`; 0.0 unless rows are int16. For a regression,
-        the largest difference to `predict`. With early exits, the value at the exit counts, and no
-        earlier exit may have been within twice the bound.
+        the largest difference from `predict`. With early exits, this applies to the value at the
+        exit, if no earlier exit was within twice the bound.
     uncertain : int or None
         For int16, the number of rows of `X` within the bound; None without `X`.
     n_bytes : int or None
         For int16, the approximate size in bytes of code, tables and class labels for Cortex-M0
-        (arm-none-eabi-gcc -Os), within 5 % above 400 bytes. Models with early exits also need
-        64-bit functions of the compiler: 92 bytes, or 804 for class shares of several classes. None
-        for other number types.
+        (arm-none-eabi-gcc -Os). Above 400 bytes, the error is at most 5 %. Models with early exits
+        also need 64-bit functions of the compiler, which take 92 bytes, or 804 bytes for class
+        shares of several classes. None for other number types.
     """
 
     dtype: CDtype
@@ -517,8 +517,8 @@ def to_c(
         fits in 65535 points, and otherwise the smallest power of two for which the range fits.
     explain : bool
         Whether to add the function ``<prefix>_path(x, at, most)``, for graphs and trees. It writes
-        the path of a row to ``at``, as numbers ``2 * node + exit``, at most ``most`` of them, and
-        returns the length of the path.
+        a number ``2 * node + exit`` for each node on the path of a row to ``at``, but at most
+        ``most`` numbers, and returns the length of the path.
 
     Returns
     -------
@@ -529,11 +529,11 @@ def to_c(
     ------
     NotImplementedError
         If the model contains Python functions or models of other packages; if it is an
-        `EarlyExitModel` with a feature cost, or of a model other than graphs, forests and gradient
-        boosting (export ``model.model`` instead); or if base learners encode the same categorical
+        `EarlyExitModel` with a feature cost, or without a graph, forest or gradient boosting model
+        inside (export ``model.model`` instead); or if base learners encode the same categorical
         feature differently, which can happen with more than 255 categories. With "int16", also if
-        splits compare sums of features, the model combines other models, has more than 65,536
-        features, or is a calibration of a multiclass model or of early exits.
+        splits compare sums of features, or if the model combines other models, has more than 65,536
+        features, or is a calibrated multiclass model or a calibrated model with early exits.
     ValueError
         If an argument is invalid, or ``dtype="int16"`` is used without `X` and `ranges`.
     OSError
@@ -545,13 +545,13 @@ def to_c(
 
     Notes
     -----
-    With "int16", the number q of feature j stands for ``offset[j] + step[j] * q``, and -32768 for a
-    missing value. Thresholds are points of this grid, so splits of rows on the grid are exact.
-    Votes are rounded to multiples of 2\ :sup:`-s`, with the largest s for which no sum overflows
-    int32. A sum of T votes is within T 2\ :sup:`-s-1` of the decision value, and the predicted
-    class is the same if the decision value is larger than this bound, which is written in the
-    header comment. Early exits are the same as in Python unless a value is less than twice the
-    bound below the threshold of its exit. At the exit, sums are multiplied by the slopes in 64-bit
+    With "int16", the number q of feature j stands for ``offset[j] + step[j] * q``. The number
+    -32768 stands for a missing value. Thresholds are points of this grid, so splits of rows on the
+    grid are exact. Votes are rounded to multiples of 2\ :sup:`-s`, with the largest s for which no
+    sum overflows int32. A sum of T votes is within T 2\ :sup:`-s-1` of the decision value, and the
+    predicted class is the same if the decision value is larger than this bound, which is written in
+    the header comment. A row may stop earlier than in Python if its value is less than twice the
+    bound below the threshold of an exit. At the exit, sums are multiplied by the slopes in 64-bit
     integers.
 
     Examples
@@ -614,8 +614,8 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLik
     walk, model, rows = compared(made.part), made.model, made.rows
     if rows is None and ranges is None:
         raise ValueError(
-            'X: expected rows with dtype="int16", or ranges=, the minimum and maximum of each '
-            "feature, because a model does not store them"
+            'X: expected rows with dtype="int16", got None; a model does not store the range of '
+            "features, so pass X, or ranges with the minimum and maximum of each feature"
         )
     if model.n_features > MOST_TESTED:
         raise NotImplementedError(
@@ -641,7 +641,7 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLik
 
 
 def _rows_of(model: Model, X: TableLike) -> FloatArray:
-    """Return rows in the order of the file, with category codes and NaN."""
+    """Return X as numbers, with category codes, and NaN for missing values."""
     return np.asarray(finite_columns(model, X).values, dtype=np.float64)
 
 
@@ -658,13 +658,13 @@ def c_size(model: Model) -> int:
     """
     part = folded(model, part_of(model))
     compared(part)
-    # The size does not depend on the values of the thresholds.
+    # The size does not depend on the grid.
     grid = Grid(*np.broadcast_to([[0.0], [1.0]], (2, model.n_features)))
     return fixed_size(model, fixed_part(part, grid).part)
 
 
 def fixed_size(model: Model, part: Walk) -> int:
-    """Return the approximate size in bytes of a fixed-point walk with its class labels."""
+    """Return the approximate size in bytes of the int16 file, given the fixed-point model."""
     code = Code("", TYPES["int16"], TYPES["int32"], model.takes_missing)
     write_part(code, "", part)
     return code.n_bytes + _labels(model.classes) + _code(part) - NUMBER * (model.classes is None)

@@ -54,9 +54,9 @@ class Tests:
     sets : ndarray of uint8, shape (n_sets, bytes)
         Category sets: category b is in a set if bit ``b % 8`` of byte ``b // 8`` is 1.
     inputs : Projections or Separators, or None
-        Sums of features for the splits, or None if splits use features.
+        The sums of features that splits compare, or None if they compare single features.
     levels : Indicators or None
-        Indicators of categories in the sums, or None if only features are added.
+        Indicators of categories that are part of the sums, or None if there are none.
     """
 
     feature: IntArray
@@ -72,7 +72,7 @@ class Tests:
 
 
 class JointExits(NamedTuple):
-    """The positions in a walk where prediction can stop early.
+    """The positions in a graph or a list of trees where prediction can stop early.
 
     Attributes
     ----------
@@ -81,17 +81,18 @@ class JointExits(NamedTuple):
     at : ndarray of int32, shape (m,)
         The positions in order: nodes of a graph, or the index of the next tree.
     sure : ndarray of float64, shape (m,)
-        Prediction stops if the absolute value, or the lead of the largest value, is at least this.
+        Thresholds. Prediction stops if the absolute value, or the lead of the largest value over
+        the next, is at least the threshold.
     slope : ndarray of float64, shape (m,)
         Factor of the values of rows that stop there.
     is_share : bool
-        Whether values are class shares, or the lead of one. They are clipped to their range.
+        Whether values are class shares, or the difference of two shares, and are clipped.
     unit : int
         In fixed point, the power of two that divides products with `slope`; otherwise 0.
     full_share : int
         In fixed point, the representation of a share of 1.
     even : ndarray of int64, shape (m,), or None
-        In fixed point with several shares, the number added to each after the factor.
+        In fixed point with several shares, the number that is added to each product.
     """
 
     each: int
@@ -106,7 +107,7 @@ class JointExits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """Walks of a row through nodes, one from each root, and the sums of the values on the path.
+    """A graph or trees: a row walks from each root along the nodes, and values are added up.
 
     Attributes
     ----------
@@ -119,9 +120,10 @@ class Walk:
     added : ndarray, shape (n, 2, K) or (leaves, K)
         Values of the exits of a graph, or of the leaves of trees.
     start : ndarray, shape (J,)
-        Initial values of the sums. Walk t adds to the sums from index ``K * t mod J`` on.
+        Initial values of the sums. The K values of walk t are added to the sums from index ``K * t
+        mod J``.
     after : ndarray of float64, shape (J,), or None
-        Added at the end.
+        Values that are added to the sums at the end.
     divisor : int
         Divisor of the sums at the end.
     lead : bool
@@ -160,7 +162,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffineMap:
-    """K linear functions of a row, or of the row and its leaf in a tree.
+    """K linear functions of a row. With a tree, each leaf has its own functions.
 
     Term t of a function is ``factor[t] * (x - center[t]) / scale[t]``. A missing value x is
     replaced by ``fill[t]``.
@@ -168,19 +170,19 @@ class AffineMap:
     Attributes
     ----------
     walk : Walk or None
-        The tree; its leaves have no values.
+        The tree, without values at its leaves. None for a single leaf.
     column : ndarray of int32, shape (n,), or None
         Feature of each term, or None if term j uses feature j.
     coefficient : ndarray of float64, shape (leaves, K, 1 + n)
-        Intercepts and factors.
+        Intercept and factors of the terms, for each leaf and function.
     fill : ndarray of float64, shape (leaves, n) or (1, n)
-        Replacement of missing values.
+        Values that replace missing values, for each leaf or for all.
     levels : Indicators or None
         See `Tests`.
     scaled : tuple of two ndarray of float64, shape (n,), or None
-        `center` and `scale`.
+        The arrays `center` and `scale`, or None for 0 and 1.
     absent : ndarray of bool, shape (leaves, K), or None
-        Classes that are always below the others.
+        Whether a class has no rows in a leaf. Its value is then below the values of other classes.
     """
 
     walk: Walk | None
@@ -206,13 +208,12 @@ class EnsembleSum:
     members : tuple
         Representations of the base learners.
     link : tuple of str
-        Value of each base learner that is added: its probabilities by this link, see
-        `TreeEnsemble`; with "vote", 1 for the predicted class; with "identity", its decision
-        values.
+        For each base learner, the link that computes the probabilities to add, see `TreeEnsemble`.
+        With "vote", 1 is added to the predicted class. With "identity", decision values are added.
     weight : ndarray of float64, shape (members,)
         Weight of each base learner.
     place : tuple of ndarray of int32
-        For each base learner, the index of the sums that it adds to.
+        For each base learner, the indices of the sums to which its values are added.
     start : ndarray of float64, shape (J,)
         Initial values of the sums.
     divisor, lead
@@ -237,15 +238,16 @@ class EnsembleSum:
 class Maps:
     """Calibrated probabilities, expressed as decision values.
 
-    The result of a single map is half the log odds. The results of several maps are the logarithms
-    of their normalized probabilities.
+    With one calibration map, the result is half the log odds. With several maps, the results are
+    the logarithms of the normalized probabilities.
 
     Attributes
     ----------
     part : Part
-        The uncalibrated model. A single map of two values is applied to their difference.
+        The uncalibrated model. If it has two values and one map, the map is applied to their
+        difference.
     model : CalibratedModel
-        The lines or knots of the maps.
+        The calibrated model, with the lines or knots of the maps.
     """
 
     part: Part
@@ -289,16 +291,16 @@ def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
 
 
 def is_exact(part: Part) -> bool:
-    """Return whether a representation needs no exponential function or logarithm."""
+    """Return whether the C code needs no exponential function or logarithm."""
     if isinstance(part, EnsembleSum):
         plain = set(part.link) <= {"identity", "vote", "shares"}
         return plain and all(map(is_exact, part.members))
     return is_exact(part.part) and part.is_line if isinstance(part, Maps) else True
 
 
-# Conversion of each type of model, and the link of its decision values: graphs and trees
+# Conversion of graphs and trees
 
-#: With more classes, sums of shares are not in the order of the classes.
+#: NumPy adds more shares than this in another order than the C code.
 MOST_SHARES = 7
 #: Arrays of a `TreeEnsemble` that define splits.
 TESTS = ("feature", "threshold", "missing", "category_set")
@@ -332,7 +334,7 @@ def _tests(
         missing = np.zeros(len(arrays["feature"]), dtype=np.bool_)
     else:
         missing = arrays["missing"].astype(np.bool_)
-    # Only as many bytes as the largest category needs.
+    # A set has only as many bytes as the largest category needs.
     words = arrays["sets"].astype("<u8")
     sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
     used = np.flatnonzero(sets.any(axis=0))
@@ -452,7 +454,7 @@ def _sum(
     fill: FloatArray | None,
     scale: FloatArray | None = None,
 ) -> AffineMap:
-    """Return a linear function of the features; with `scale`, `fill` is subtracted first."""
+    """Return a linear function of the features, which are standardized if `scale` is passed."""
     used = np.flatnonzero(factor)
     fill = np.zeros(len(used)) if fill is None else fill[used]
     return AffineMap(
@@ -490,7 +492,7 @@ def _(model: ProbitTree) -> tuple[Part, str]:
 
 
 def _members(models: Any) -> list[tuple[Part, str]]:
-    """Return the representations of base learners, if one file can contain them."""
+    """Return the representations of base learners, or raise NotImplementedError."""
     for member in models:
         if isinstance(member, EarlyExitModel):
             raise NotImplementedError(
@@ -506,14 +508,14 @@ def _members(models: Any) -> list[tuple[Part, str]]:
         label = column_label(models[0].feature_names, column)
         raise NotImplementedError(
             f"model: its base learners use different codes for the categories of {label}, but a C "
-            "file can only read one; export the base learners in model.models, or merge rare "
+            "file supports only one code; export the base learners in model.models, or merge rare "
             "categories so that there are at most 255"
         )
     return [_lower(member) for member in models]
 
 
 def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> EnsembleSum:
-    """Return the sum of the votes of base learners, or of their probabilities."""
+    """Return the sum of the votes or probabilities of base learners."""
     place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
     of = _members(models)
     if how == "soft":
@@ -525,7 +527,7 @@ def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any
 
 
 def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
-    """Return a base learner whose probabilities are added, and its link."""
+    """Return a base learner with probabilities that can be added, and its link."""
     part, link = of
     if link not in LINKS:
         raise NotImplementedError(
@@ -546,8 +548,8 @@ def _(model: OneVsRest) -> tuple[Part, str]:
     parts, links = zip(*of, strict=True)
     if len(set(links)) > 1 or not set(links) <= set(LINKS):
         raise NotImplementedError(
-            "model: the decision values of its base learners are of different kinds, and comparing "
-            "their probabilities is not supported in C"
+            "model: its base learners have decision values on different scales, which C files cannot "
+            "compare"
         )
     if any(part.n_scores > 1 for part in parts):
         raise NotImplementedError(
@@ -573,8 +575,8 @@ def _(model: Bagging) -> tuple[Part, str]:
     parts = tuple(part for part, _ in _members(models))
     if any(member.classes is not None or _predicts_otherwise(member) for member in models):
         raise NotImplementedError(
-            "model: a bagged regression can only be exported to C if its base learners predict "
-            "their decision values"
+            "model: a bagged regression cannot be exported to C if predictions of its base "
+            "learners differ from their decision values"
         )
     place = (np.zeros(1, dtype=np.int32),) * n
     return EnsembleSum(parts, ("identity",) * n, np.ones(n), place, np.zeros(1), n), "identity"

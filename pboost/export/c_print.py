@@ -28,7 +28,7 @@ from pboost.values import Array, shown
 
 #: Missing value in an int16 row.
 NO_VALUE = -(2**15)
-#: Factors of a feature index whose low bits contain flags of the node.
+#: Factors of a feature index that is stored together with flags of the node in the low bits.
 SIDE, SET = 2, 4
 
 #: Reserved names: keywords of C99, C11, C23 and C++, and two macros.
@@ -64,13 +64,13 @@ def check_prefix(prefix: object) -> str:
     received = f"got {shown(prefix)}"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix, re.ASCII):
         raise ValueError(
-            "prefix: expected an identifier of C, a letter followed by letters, digits or _, "
+            "prefix: expected a C identifier, a letter followed by letters, digits or _, "
             f"{received}"
         )
     if len(prefix) > LONGEST_PREFIX:
         raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} characters, {received}")
     if prefix in RESERVED:
-        raise ValueError(f"prefix: expected a name that is no keyword of C or C++, {received}")
+        raise ValueError(f"prefix: expected a name that is not a keyword of C or C++, {received}")
     return prefix
 
 
@@ -127,7 +127,7 @@ def narrow(values: ArrayLike) -> Array:
 
 
 def table(name: str, values: Array, *, static: bool = True) -> str:
-    """Return a constant table; an empty table has one unused number."""
+    """Return a constant table. C has no empty tables, so an empty one gets one unused number."""
     flat = values.ravel() if values.size else np.zeros(1, dtype=values.dtype)
     return filled_table(f"{TYPES[flat.dtype.name]} {name}", [literal(v) for v in flat], static)
 
@@ -144,7 +144,7 @@ def filled_table(what: str, entries: list[str], static: bool = True) -> str:
     return f"{'static ' if static else ''}const {what}[{len(entries)}] = {{\n{body}\n}};"
 
 
-#: Pattern of the functions in c_functions.h, and their texts by name without the prefix.
+#: Pattern of a function name in c_functions.h. LIBRARY maps names without prefix to functions.
 CALLED = re.compile(r"\bpboost_(\w+)\(")
 HEADER = Path(__file__).with_name("c_functions.h").read_text(encoding="ascii")
 LIBRARY = {CALLED.findall(text)[0]: text for text in HEADER.split("\n\n") if CALLED.search(text)}
@@ -198,7 +198,7 @@ class Code:
 
     @property
     def n_bytes(self) -> int:
-        """Size of all tables in bytes; an empty table has one unused number."""
+        """Size of all tables in bytes."""
         tables = (block[1] for block in self.blocks if not isinstance(block, str))
         return sum(max(values.size, 1) * values.itemsize for values in tables)
 
@@ -327,7 +327,7 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
     exit. In fixed point, it returns the index of the exit, or the number of exits at the end.
     """
     part, first = walk.exits, list[Lines]()
-    # In this case, the values are not the sums so far.
+    # Whether values at an exit must be computed from the sums of the first trees.
     is_valued = part is not None and not walk.is_graph and not part.unit
     sums = "s" if walk.lead or is_valued else "h"
     if len(walk.tests) or part is not None:
@@ -420,7 +420,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]
 
 
 def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lines]:
-    """Return the lines for stopping early, and add the functions and tables that they use."""
+    """Return the lines that stop early. Add the functions and tables that they use."""
     n, is_valued = walk.n_scores, not (walk.is_graph or part.unit)
     kind = code.total if part.unit else "double"
     best = [
@@ -457,10 +457,10 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lin
 
 
 def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
-    """Return the lines that multiply the values h at an early exit; shares remain shares.
+    """Return the lines that multiply the values h at an early exit by a factor.
 
-    Integers are multiplied in 64 bits and divided with rounding towards 0, as in C. Rows that reach
-    the end are not changed.
+    Integers are multiplied in 64 bits. Shares are clipped and normalized. Values of rows that reach
+    the end are not multiplied.
     """
     k, each = ("0", "") if n == 1 else ("k", f"for (int k = 0; k < {n}; k++) ")
     first: Lines = f"const double slope = {name}_leave(x, h);"
@@ -513,7 +513,7 @@ def _write_affine(code: Code, name: str, part: AffineMap) -> None:
     if part.absent is not None and part.absent.any():
         code.table(f"{name}_absent", part.absent.astype(np.uint8))
         lowered = f"{code.library('lower')}({name}_absent + {k} * i, {k}, h);"
-    # No loop for a single function, and no index for a single leaf.
+    # A single function needs no loop over k, and a single leaf needs no index.
     at, row = ("k", f"{k} * i + k") if k > 1 else ("0", "i")
     body: list[Lines] = [
         f"const double *e = {name}_equation{f' + {width} * ({row})' if walk else ''};",

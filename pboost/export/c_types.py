@@ -29,7 +29,7 @@ MOST_SLOPE = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Grid of feature values in int16: q of feature j stands for offset[j] + step[j] * q.
+    """Grid of feature values in int16: the number q stands for offset[j] + step[j] * q.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ def grid_of(
 ) -> Grid:
     """Return a grid for the features that a model uses, from rows X or from ranges.
 
-    Steps are powers of two: 1 for category codes and for integer features in X if their range fits,
-    otherwise the smallest for which the range fits.
+    By default, steps are 1 for category codes and for integer features in X if their range fits.
+    Otherwise, a step is the smallest power of two for which the range fits.
     """
     offset, step = np.zeros(d), np.ones(d)
     fixed_steps = None if grid_steps is None else _check_steps(grid_steps, d)
@@ -123,11 +123,11 @@ def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
         array = as_array("ranges", ranges)
         if array.dtype.kind not in "iuf" or array.shape != (d, 2):
             raise ValueError(
-                f"ranges: expected two numbers for each of {d} columns, shape ({d}, 2)"
+                f"ranges: expected an array of shape ({d}, 2), got shape {array.shape} and dtype {array.dtype}"
             )
         ends = array.astype(np.float64).T
         if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
-            raise ValueError("ranges: expected finite numbers, the minimum before the maximum")
+            raise ValueError("ranges: expected finite numbers with minimum <= maximum in each row")
         return ends
     assert X is not None
     with np.errstate(invalid="ignore"):
@@ -155,7 +155,7 @@ def _least_step(lowest: float, highest: float) -> float:
 
 
 def _offset(lowest: float, highest: float, step: float) -> float:
-    """Return 0 if the range fits around it, otherwise the multiple of the step in the middle."""
+    """Return 0 if the range fits around 0, otherwise a multiple of the step near the center."""
     if np.rint(lowest / step) >= LEAST and np.rint(highest / step) <= MOST:
         return 0.0
     return float(np.rint((lowest / 2 + highest / 2) / step) * step)
@@ -193,17 +193,17 @@ def compared(part: Part) -> Walk:
     """Return the walk of a model; raise a NotImplementedError if int16 does not support it."""
     if not isinstance(part, Walk):
         raise NotImplementedError(
-            'dtype: "int16" is for graphs, trees and sums of trees, but this model adds features '
+            'dtype: "int16" supports only graphs, trees and sums of trees, but this model adds features '
             'or combines other models; use "float64" or "float32"'
         )
     if part.tests.inputs is not None:
         raise NotImplementedError(
-            'dtype: "int16" is for nodes that compare features, but the nodes of this model '
+            'dtype: "int16" supports only nodes that compare features, but the nodes of this model '
             'compare sums; use "float64" or "float32"'
         )
     if len(part.tests.sets) > MOST:
         raise NotImplementedError(
-            f'dtype: "int16" is for models with at most {MOST} category sets, got '
+            f'dtype: "int16" supports only models with at most {MOST} category sets, got '
             f'{len(part.tests.sets)}; use "float64" or "float32"'
         )
     return part
@@ -220,9 +220,9 @@ def fixed_part(part: Part, grid: Grid) -> Fixed:
 
 
 def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
-    """Return a walk in fixed point, with room for sums times a factor.
+    """Return a walk in fixed point whose sums, times `factor`, do not overflow.
 
-    If rows can stop early, the bound holds at each node.
+    With early exits, this also holds for the sums at each exit.
     """
     start, added = _lead(part, part.start), _lead(part, part.added)
     largest_size, terms = _most(part, added)
@@ -252,15 +252,15 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
 def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     """Return a walk with early exits in fixed point.
 
-    A row stops if its integer sum reaches a threshold. For means, this is the sum of the trees so
-    far, which the factor extrapolates to all trees. Sums and factors have 31 binary digits each.
-    Thresholds are lowered by the largest rounding error of the sums.
+    A row stops if its integer sum reaches a threshold. For class shares, the factor of an exit also
+    divides the sum by the number of trees so far. Sums and factors have 31 bits. Thresholds are
+    lowered by the largest rounding error of the sums.
     """
     is_mean, slope = part.is_share, part.slope.astype(np.float64)
     room = room_of_leads = 1.0 if walk.n_scores == 1 else 2.0  # leads are differences
     if not is_mean and slope.max(initial=1.0) > MOST_SLOPE:
         raise NotImplementedError(
-            f'dtype: "int16" is for early exits with slopes up to {MOST_SLOPE}, got '
+            f'dtype: "int16" supports only early exits with slopes up to {MOST_SLOPE}, got '
             f'{slope.max():g}; use "float64" or "float32"'
         )
     if not is_mean:
@@ -270,7 +270,7 @@ def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
         room *= float(np.ldexp(walk.divisor, fixed.shift)) / 2**30
         fixed = _fixed_walk(walk, grid, room)
     trees = part.at / part.each if is_mean else np.ones(len(slope))
-    # Rows with values equal to a threshold, such as calibration rows, must still stop.
+    # Rows with values equal to a threshold must stop in spite of rounding errors.
     wrong = room_of_leads * (trees if is_mean else float(fixed.terms)) / 2
     with np.errstate(over="ignore"):
         sure = np.ceil(np.ldexp(part.sure * trees, fixed.shift) - wrong).clip(0, MOST_SUM)
@@ -307,7 +307,7 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
     largest_sum, steps = (
         np.zeros(n + 1),
         np.zeros(n + 1, dtype=np.int64),
-    )  # the last entry is the end of the path
+    )  # the last entry is 0, for the end of the path
     for node in range(n - 1, -1, -1):
         largest_sum[node] = max(size[node] + largest_sum[part.next[node]])
         steps[node] = 1 + steps[part.next[node]].max()
@@ -317,7 +317,7 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
 def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
     """Return the largest absolute leaf value of each tree; leaves are listed tree by tree."""
     n_leaves = len(size)
-    # Each tree has one leaf more than inner nodes.
+    # The number of leaves of a tree is the number of its inner nodes plus 1.
     inner = np.append(part.root[part.root >= 0], len(part.tests))
     sizes = np.ones(len(part.root), dtype=np.int64)
     sizes[part.root >= 0] = np.diff(inner) + 1
@@ -328,7 +328,8 @@ def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
 def _shift(moved: FloatArray | None, start: float, largest_added: float, terms: float) -> int:
     """Return the largest number of fractional bits for which no sum overflows int32.
 
-    `moved` are the votes (n, 2, 1) of a chain, whose differences must also fit.
+    `moved` contains the votes (n, 2, 1) of a chain. The table stores the difference of the two
+    votes of each node, which must fit as well.
     """
     largest = largest_added + start
     if moved is not None:
@@ -384,7 +385,6 @@ def _single_tests(tests: Tests) -> Tests:
         return tests
     with np.errstate(over="ignore"):
         threshold = tests.threshold.astype(np.float32)
-    # The largest number if the threshold is infinite; minus infinity below the smallest number.
     down = np.nextafter(threshold, np.float32(-np.inf))
     threshold = np.where(threshold > tests.threshold, down, threshold)
     return replace(tests, threshold=threshold)
@@ -402,13 +402,13 @@ def folded(model: Model, part: Part) -> Part:
     assert isinstance(part, Maps)
     if len(model.classes) > 2:
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations of two classes, got one of '
-            f'{len(model.classes)}; use "float64" or "float32"'
+            'dtype: "int16" supports only calibrations of two classes, got '
+            f'{len(model.classes)} classes; use "float64" or "float32"'
         )
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations of graphs, trees and sums of trees without early '
+            'dtype: "int16" supports only calibrations of graphs, trees and sums of trees without early '
             'exits; use "float64" or "float32"'
         )
     if part.is_line:
@@ -418,7 +418,7 @@ def folded(model: Model, part: Part) -> Part:
 
 
 def _times(walk: Walk, slope: float, intercept: float) -> Walk:
-    """Return a walk whose sum (or lead, for two sums) is a linear function of the original."""
+    """Return a walk whose decision value is a linear function of the original value."""
     scaled = _votes_as(walk, lambda of: slope * of.astype(np.float64))
     scaled.start[-1] += walk.divisor * intercept
     return replace(scaled, lead=len(scaled.start) > 1)
@@ -431,7 +431,7 @@ def _crossing(model: CalibratedModel) -> float:
     if above in (0, len(share)):
         label = shown(model.classes[int(above == 0)].item())
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations whose probabilities cross 1/2, but this one '
+            'dtype: "int16" supports only calibrations whose probabilities cross 1/2; this one '
             f'predicts {label} for all rows; use "float64" or "float32"'
         )
     low, high = float(knot[above - 1]), float(knot[above])
@@ -447,10 +447,10 @@ def _crossing(model: CalibratedModel) -> float:
 
 
 class LeftRows(NamedTuple):
-    """Values (n, J) of rows at their exits, and the exits (n,).
+    """Exits (n,) of rows, and their values (n, J) at these exits.
 
-    The exit of rows that reach the end is the number of exits. `near` (n,) is the absolute value
-    or, if smaller, half the smallest distance to the threshold of an exit that was not taken.
+    For rows that reach the end, `exit` is the number of exits. `near` (n,) is the absolute value at
+    the exit or, if smaller, half the smallest distance to the threshold of an earlier exit.
     """
 
     value: Array
@@ -480,13 +480,13 @@ def sums_of(walk: Walk, rows: Array) -> Array:
 
 
 def _quotient(a: Array, b: int | Array) -> Array:
-    """Return integer quotients rounded towards 0, for b > 0."""
+    """Return integer quotients rounded towards 0, as in C, for b > 0."""
     quotient: Array = np.sign(a) * (np.abs(a) // b)
     return quotient
 
 
 def _scaled(part: JointExits, value: Array, slope: Array) -> Array:
-    """Return values times float64 slopes, each product in the number type of the file."""
+    """Return the products of values and slopes, in the number type of the file."""
     kind, wide, n = value.dtype, value.astype(np.float64), value.shape[1]
     if not part.is_share or n == 1:
         product: Array = (wide * slope[:, None]).astype(kind)
@@ -497,7 +497,7 @@ def _scaled(part: JointExits, value: Array, slope: Array) -> Array:
 
 
 def leave_walk(walk: Walk, rows: Array) -> LeftRows:
-    """Return where rows stop in a walk, in the number types of the file."""
+    """Return the exits of rows and their values, computed in the number types of the file."""
     n, part, width = len(rows), walk.exits, walk.added.shape[-1]
     joints, sure_sizes = ([], np.zeros(0)) if part is None else (part.at.tolist(), part.sure)
     asked = np.append(joints, len(walk.tests))
@@ -506,7 +506,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
     near = np.full(n, np.inf)
 
     def stays(active: NDArray[np.intp], t: int) -> NDArray[np.bool_]:
-        """Test rows at their next exit, after t trees; return which of them do not stop."""
+        """Return whether each row continues at its next exit, after t trees."""
         value[active] = _value_after(walk, total[active], t)
         size, sure = sizes(_plain(value[active])), sure_sizes[passed[active]]
         is_sure = size >= sure
@@ -541,7 +541,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
 
 
 def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
-    """Return whether each row goes to branch 1 at its node; nodes compare features."""
+    """Return whether each row goes to branch 1 at its node."""
     value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
     is_above = np.asarray(goes_right(value, tests.threshold[node]))

@@ -18,7 +18,7 @@ from pboost.values.json_texts import parse
 
 #: Name and version of the format that is written and read.
 FORMAT, VERSION = "pboost-trees", 1
-#: Fields that are written as they are, and fields with another name in the file.
+#: Fields with the same name in the file, and fields with another name in the file.
 PLAIN = ("builder", "aggregation", "link", "comparison", "n_features")
 OURS = {"set": "category_set"}
 #: Maximum size in bytes of a class label or category.
@@ -55,7 +55,7 @@ def to_json(
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
-        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
+        A model that is a sum of trees, or the result of `as_tree_ensemble`.
     X : array_like of shape (n, d), or data frame, optional
         Rows that define the weights of the nodes, see `as_tree_ensemble`.
     max_nodes : int
@@ -118,7 +118,8 @@ def from_json(text: str | bytes) -> TreeEnsemble:
     ------
     ModelFileError
         If the text is not JSON, has another version, or does not contain valid trees. The message
-        contains the field. Memory use is limited to 40 times the size of the text plus 16 MB.
+        contains the name of the invalid field. Memory use is limited to 40 times the size of the
+        text plus 16 MB.
 
     Examples
     --------
@@ -251,7 +252,7 @@ def _array(record: dict[str, Any], max_bytes: int) -> Array:
     if dtype.kind == "U" and len(values) * dtype.itemsize > max_bytes:
         raise ValueError(f"values: expected strings of similar lengths, got dtype {dtype}")
     array = np.array(values, dtype=dtype)
-    if array.tolist() != values:  # truncated to the width of the dtype, or rounded
+    if array.tolist() != values:  # NumPy has truncated or rounded a value
         raise ValueError(f"values: expected values that fit into {record['dtype']!r}")
     return array
 

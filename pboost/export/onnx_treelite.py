@@ -17,7 +17,7 @@ from pboost.values import Array, IntArray, install_hint
 
 
 def needed(package: str, function: str, extra: str) -> Any:
-    """Import a package or module; the ImportError contains the name of the extra."""
+    """Import a module, or raise ImportError with the name of the extra to install."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -38,7 +38,7 @@ INT64 = 7
 TENSORS = {"nodes_modes", "nodes_splits", "membership_values", "leaf_weights"}
 #: An operator, its inputs, its output, and its attributes.
 Step: TypeAlias = tuple[str, list[str], str, dict[str, Any]]
-#: Added to class probabilities before normalization, because all of them may be 0.
+#: Constant added to class probabilities before normalization, because all may be 0.
 LEAST = 1e-300
 #: Factor of the decision values in the sigmoid, by link.
 SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
@@ -57,19 +57,20 @@ def to_onnx(
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
-        A model that is a sum of trees, see `as_tree_ensemble`, or these trees. Decision graphs
-        with splits on sums of numeric features are also supported, see Notes.
+        A model that is a sum of trees, or the result of `as_tree_ensemble`. Decision graphs with
+        splits on sums of numeric features are also supported, see Notes.
     max_nodes : int
         Maximum number of nodes of the trees that a decision graph is converted to.
     max_categories : int, optional
         Maximum number of categories in the sets of all nodes. By default, there is no limit.
-        Versions of onnxruntime before 1.23 take more than a minute to load 13,000.
+        Versions of onnxruntime before 1.23 take more than a minute to load a model with 13,000
+        categories.
 
     Returns
     -------
     onnx.ModelProto
-        The model; write ``onnx_model.SerializeToString()`` to a file. A tree with J values per leaf
-        is stored as J trees.
+        The model. To save it, write ``onnx_model.SerializeToString()`` to a file. A tree with J
+        values per leaf is stored as J trees.
 
     Raises
     ------
@@ -84,7 +85,6 @@ def to_onnx(
     product, after missing values are filled in. ``X`` then contains the rows as numbers. Runtimes
     may add numbers in another order, so a row whose sum is equal to a threshold up to rounding
     errors may take the other branch.
-    another way.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def to_onnx(
 
 
 def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
-    """Return the steps that compute sums of the d features, and the name of their output."""
+    """Return the operators that compute sums of the d features, and the name of the output."""
     factor = np.zeros((d, sums.n_inputs))
     of = np.repeat(np.arange(sums.n_inputs), np.diff(sums.start))
     np.add.at(factor, (sums.index, of), sums.coefficient)
@@ -202,8 +202,8 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
 def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
     """Return the number of unused leaves to insert before the leaves of the model.
 
-    onnxruntime 1.23 mistakes a root for a leaf if its children have the same number, even if one is
-    a node and the other a leaf. `child` has the numbers of the children of each root.
+    Nodes and leaves are numbered separately. onnxruntime 1.23 mistakes a root for a leaf if its two
+    children have the same number. `child` contains the numbers of the children of each root.
     """
     one_leaf = is_leaf[:, 0] != is_leaf[:, 1]
     more = child[one_leaf, 1] - child[one_leaf, 0]
@@ -212,7 +212,7 @@ def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
 
 
 def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
-    """Return the steps from decision values to class labels."""
+    """Return the operators that compute class labels from decision values."""
     assert trees.classes is not None
     classes = trees.classes
     constants["classes"] = classes.astype(object) if classes.dtype.kind == "U" else classes
@@ -229,7 +229,7 @@ def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
 
 
 def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
-    """Return the steps from decision values to probabilities, or an empty list if unsupported."""
+    """Return the operators that compute probabilities, or an empty list if unsupported."""
     if trees.link == "shares":
         return [("Identity", ["values"], "probabilities", {})]
     if trees.link == "softmax":
@@ -277,14 +277,14 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
-        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
+        A model that is a sum of trees, or the result of `as_tree_ensemble`.
     max_nodes : int
         Maximum number of nodes of the trees that a decision graph is converted to.
 
     Returns
     -------
     treelite.Model
-        The model. Its input are rows as returned by ``as_tree_ensemble(model).rows(X)``.
+        The model. Its inputs are rows as returned by ``as_tree_ensemble(model).rows(X)``.
 
     Raises
     ------

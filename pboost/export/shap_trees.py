@@ -1,4 +1,4 @@
-"""Export of tree models to TreeSHAP, with thresholds on category codes in place of sets."""
+"""Export of tree models to TreeSHAP. Category sets become thresholds on category codes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pboost.values import FloatArray, TableLike, check_integer
 
 
 class Runs(NamedTuple):
-    """Runs of values at a node, in order: thresholds `cut` between runs, and the child of each."""
+    """Intervals of feature values at a node: thresholds `cut` between them, and their children."""
 
     cut: list[float]
     side: list[int]
 
     @property
     def copies(self) -> tuple[int, int]:
-        """Number of runs that go to each child."""
+        """Number of intervals that go to each child."""
         return self.side.count(0), self.side.count(1)
 
 
 def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
-    """Return the runs of the categories of a set: at least two, the last of which may be empty."""
+    """Return at least two intervals of category codes for a set. The last may be empty."""
     is_in = np.zeros(MOST_LEVELS + 1, dtype=np.int8)
     is_in[trees.categories(number)] = 1
     is_in[MOST_LEVELS] = (
@@ -41,7 +41,7 @@ def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
 
 
 def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
-    """Return the runs of all inner nodes, children first."""
+    """Return the intervals of all inner nodes, with children before their parents."""
     sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
     runs = {}
     for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():
@@ -64,8 +64,8 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     """Return the same trees without category sets; raise a ValueError if there are too many nodes.
 
     A set becomes a chain of thresholds on the category codes, and its subtrees are repeated for
-    each run of codes. The weight of a child is divided among its runs. TreeSHAP does not depend on
-    how it is divided, because the whole chain uses one feature.
+    each interval of codes. The weight of a child is divided among its intervals. SHAP values do not
+    depend on this division, because the whole chain uses one feature.
     """
     if not trees.n_sets:
         return trees
@@ -81,7 +81,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     below = trees.children + trees.start[:, None]
 
     def left(node: int, run: int) -> float:
-        """Return the weight of a node minus the weights of its first runs."""
+        """Return the weight of a node without its first `run` intervals."""
         of = runs[node]
         shares = [of.side[run:].count(k) / n for k, n in enumerate(of.copies)]
         return float(known[below[node]] @ shares)
@@ -90,7 +90,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     node, children, root = list[int](), list[list[int]](), [0]
     threshold, missing, weight = list[float](), list[int](), list[float]()
     for first in trees.root[:-1].tolist():
-        waiting = [(first, 0, 1.0, -1, 0)]  # node, run, share of its weight, parent and branch
+        waiting = [(first, 0, 1.0, -1, 0)]  # node, interval, share of the weight, parent, branch
         while waiting:
             number, run, share, parent, exit_ = waiting.pop()
             place = len(node) - root[-1]
@@ -127,7 +127,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     )
 
 
-# TreeSHAP, which divides the prediction of a row among its features
+# Export to shap and shapiq
 
 #: Minimum weight of a node, relative to its tree: TreeSHAP does not accept empty leaves.
 LEAST = 2.0**-30
@@ -145,20 +145,20 @@ def to_shap(
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
-        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
+        A model that is a sum of trees, or the result of `as_tree_ensemble`.
     X : array_like of shape (n, d), or data frame, optional
         Rows that define the weights of the nodes, see `as_tree_ensemble`. The expected value is the
         mean over these rows. `X` is required for decision graphs, which do not store weights. For a
-        soft tree, the weights are those of its observation model.
+        soft tree, the observation model defines how a row is divided among the nodes.
     max_nodes : int
         Maximum number of nodes of the trees. Category sets are converted to thresholds on category
-        codes, and their subtrees are repeated for each run of codes.
+        codes, and their subtrees are repeated for each interval of codes.
 
     Returns
     -------
     dict
-        Dictionary with ``trees``, ``base_offset`` and dtypes. Nodes without rows have a weight of
-        2**-30 of their tree.
+        Dictionary with ``trees``, ``base_offset`` and dtypes. The weight of a node without rows is
+        2**-30 times the weight of its tree.
 
     Raises
     ------
@@ -182,8 +182,8 @@ def to_shap(
     trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)
     if trees.weight is None:
         raise ValueError(
-            "X: expected rows by which nodes are weighted, such as the training data, because a "
-            "decision graph does not store the weights of its nodes; got None"
+            "X: expected rows that define the weights of nodes, such as the training data, got "
+            "None; a decision graph does not store these weights"
         )
     value, weight = values_of_sum(trees), positive_weights(trees)
     side = np.zeros(trees.n_nodes, np.intp) if trees.missing is None else trees.missing
@@ -223,18 +223,19 @@ def to_shapiq(
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
-        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
+        A model that is a sum of trees, or the result of `as_tree_ensemble`.
     X : array_like of shape (n, d), or data frame, optional
         Rows that define the weights of the nodes, see `to_shap`.
     value : int
-        Index of the value to explain, if the model has several.
+        Index of the decision value to explain, if the model has several values.
     max_nodes : int
         Maximum number of nodes of the trees, see `to_shap`.
 
     Returns
     -------
     list of shapiq.explainer.tree.TreeModel
-        The trees that have splits. All constants, as `TreeEnsemble.bias`, are added to the first.
+        The trees that have splits. Constants, such as `TreeEnsemble.bias`, are added to the first
+        tree.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from pboost.models.text import MOST
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
 from pboost.values import FloatArray, shown
 
-#: Digits that identify each float64, even for readers that do not round to the nearest number.
+#: Number of digits that identify a float64, even if a reader does not round to nearest.
 DIGITS = 17
 
 
@@ -25,7 +25,7 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
-        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
+        A model that is a sum of trees, or the result of `as_tree_ensemble`.
     table : str
         Name of the table. Names are quoted in the statement.
     max_nodes : int
@@ -35,7 +35,8 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     -------
     str
         ``SELECT ... AS "value" FROM "table"``. The value is the decision value or, for a
-        regression, the predicted target. Several values are named ``value_`` and the class label.
+        regression, the predicted target. If there are several values, their names are ``value_``
+        followed by the class label.
 
     Raises
     ------
@@ -75,13 +76,13 @@ def _quoted(name: object, what: str) -> str:
     """Return a quoted SQL identifier."""
     if not isinstance(name, str) or not name or "\0" in name:
         raise ValueError(
-            f"{what}: expected text without NUL characters, not empty, got {shown(name)}"
+            f"{what}: expected a non-empty text without NUL characters, got {shown(name)}"
         )
     return '"' + name.replace('"', '""') + '"'
 
 
 def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column: int) -> str:
-    """Return the expression of one output, with brackets that keep its nesting shallow."""
+    """Return the expression of one output. Brackets limit the nesting depth of the sum."""
     bias = float(trees.bias[column])
     terms = [_number(bias)] if bias else []
     for tree in range(trees.n_trees):
@@ -108,7 +109,7 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 
 
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
-    """Return a condition for going to one child, and that child: not the one of missing values.
+    """Return the condition for going to a child, and the child, which has no missing values.
 
     The condition is not true for NULL and for unknown categories.
     """
@@ -129,7 +130,7 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
 
 
 def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
-    """Return the values of each category code of a column, or the codes if there are no values."""
+    """Return the categories of each code of a feature, or the codes themselves."""
     table = trees.table
     levels = None if table is None else table.categories[column]
     if table is None or levels is None:
@@ -149,6 +150,6 @@ def _literal(value: str | bool | float) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number as a SQL literal, exact if digits are rounded to the nearest float64."""
+    """Return a number as a SQL literal that is read back as the same float64."""
     short = repr(value)
     return short if float(f"{value:.15g}") == value else f"{value:.{DIGITS}g}"

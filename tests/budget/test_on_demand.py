@@ -162,11 +162,11 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
     assert [entry.source for entry in outcome.acquired] == [0]
     assert outcome.score == 0.4
     assert outcome.bounds == pytest.approx([0.1, 0.7])
-    assert outcome.reason == "the rest cannot change the label"
+    assert outcome.reason == "the unknown features cannot change the class"
     nothing = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), budget=0)
     assert (nothing.label, nothing.score, nothing.is_settled) == (chain.classes[0], 0.0, False)
     assert nothing.bounds == pytest.approx([-0.7, 0.7])
-    assert nothing.reason == "the budget ends here"
+    assert nothing.reason == "the next query would exceed the budget"
     # What is given counts at once, wherever the chain reads it.
     late = pb.acquisition.predict_with_acquisition(chain, [lambda: 1.0, -1.0, -1.0])
     assert (late.score, len(late.acquired)) == (pytest.approx(0.1), 1)
@@ -260,7 +260,7 @@ def test_prices_groups_and_budget():
     )
     assert few.cost <= 4.9
     assert not few.is_settled
-    assert few.reason == "the budget ends here"
+    assert few.reason == "the next query would exceed the budget"
 
 
 @pytest.mark.parametrize("kind", ["chain", "forest", "samme", "softmax", "blocks, three"])
@@ -365,7 +365,7 @@ def test_bad_input():
     plain = pb.fit_adaboost(
         inspected.X, inspected.TWO, n_estimators=2, weak_learner=pb.weak.stump()
     )
-    with pytest.raises(ValueError, match="positions below"):
+    with pytest.raises(ValueError, match="an index below"):
         pb.acquisition.predict_with_acquisition(plain, {"age": 1})
 
 

@@ -155,7 +155,7 @@ def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     grid = Grid(np.zeros(full.n_features), np.ones(full.n_features))
     if slope > 1e6 and not kind.startswith("forest"):
         with pytest.raises(
-            NotImplementedError, match='"int16" is for early exits with slopes up to'
+            NotImplementedError, match='"int16" supports only early exits with slopes up to'
         ):
             fixed_part(part_of(model), grid)
         return
@@ -375,15 +375,15 @@ def test_rows_leave_a_file_at_joints_before_the_end(path):
 @pytest.mark.parametrize(
     ("prefix", "match"),
     [
-        ("", "an identifier of C"),
-        ("2x", "an identifier of C"),
-        ("a-b", "an identifier of C"),
-        ("_x", "an identifier of C"),
-        ("a\n", "an identifier of C"),
-        ("\u00e4", "identifier of C"),
-        ("while", "is no keyword"),
-        ("class", "is no keyword"),
-        ("main", "is no keyword"),
+        ("", "a C identifier"),
+        ("2x", "a C identifier"),
+        ("a-b", "a C identifier"),
+        ("_x", "a C identifier"),
+        ("a\n", "a C identifier"),
+        ("\u00e4", "C identifier"),
+        ("while", "is not a keyword"),
+        ("class", "is not a keyword"),
+        ("main", "is not a keyword"),
         ("x" * 32, "at most 31"),
     ],
 )
@@ -450,7 +450,7 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     grid = {"dtype": "int16", "X": PLAIN}
     refused("sums of trees without early exits", isotonic(early, PLAIN, TWO), **grid)
     three = pb.fit_adaboost(PLAIN, THREE, n_estimators=3)
-    refused("two classes, got one of 3", pb.calibrate(three, PLAIN, THREE), **grid)
+    refused("two classes, got 3 classes", pb.calibrate(three, PLAIN, THREE), **grid)
     rare = np.arange(len(PLAIN)) % 9 == 0
     never = isotonic(pb.fit_adaboost(PLAIN, TWO, n_estimators=1), PLAIN, rare)
     refused("predicts False for all rows", never, **grid)

@@ -157,7 +157,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
 
 
 def test_shap_needs_weights():
-    with pytest.raises(ValueError, match="X: expected rows by which nodes are weighted"):
+    with pytest.raises(ValueError, match="X: expected rows that define the weights"):
         pb.export.to_shap(made("chain"))
     with pytest.raises(ValueError, match="X: expected None with a TreeEnsemble"):
         pb.export.to_shap(pb.models.as_tree_ensemble(made("chain")), exported.X)

@@ -117,7 +117,7 @@ def test_cross_validation_of_frames():
                 mean_comparisons=5, mean_feature_cost=2, feature_costs=[1, 1, 1]
             ).fit(X, SIGNAL),
             ValueError,
-            "mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes",
+            "mean_feature_cost: expected no other budget",
         ),
         (
             lambda: BudgetClassifier(mean_comparisons=0.5).fit(X, TARGETS["two"]),
