@@ -258,7 +258,8 @@ def _numbers(made: Making) -> Iterator[str]:
         return
     bound, terms = made.fixed.bound, made.fixed.terms
     what = "the absolute score" if made.part.n_scores == 1 else "the lead of a score over the next"
-    yield f"The unit of scores is {made.fixed.scale:.17g}, and the unit of votes is 2**{-made.fixed.shift}."
+    scale, shift = made.fixed.scale, made.fixed.shift
+    yield f"The unit of scores is {scale:.17g}, and the unit of votes is 2**{-shift}."
     if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
         yield "Scores are the values of the uncalibrated model, minus the value at which the"
         yield "probability of the second class crosses 1/2."

@@ -548,8 +548,8 @@ def _(model: OneVsRest) -> tuple[Part, str]:
     parts, links = zip(*of, strict=True)
     if len(set(links)) > 1 or not set(links) <= set(LINKS):
         raise NotImplementedError(
-            "model: its base learners have decision values on different scales, which C files cannot "
-            "compare"
+            "model: its base learners have decision values on different scales, which C files "
+            "cannot compare"
         )
     if any(part.n_scores > 1 for part in parts):
         raise NotImplementedError(

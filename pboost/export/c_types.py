@@ -123,7 +123,8 @@ def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
         array = as_array("ranges", ranges)
         if array.dtype.kind not in "iuf" or array.shape != (d, 2):
             raise ValueError(
-                f"ranges: expected an array of shape ({d}, 2), got shape {array.shape} and dtype {array.dtype}"
+                f"ranges: expected an array of shape ({d}, 2), got shape {array.shape} and dtype "
+                f"{array.dtype}"
             )
         ends = array.astype(np.float64).T
         if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
@@ -193,8 +194,8 @@ def compared(part: Part) -> Walk:
     """Return the walk of a model; raise a NotImplementedError if int16 does not support it."""
     if not isinstance(part, Walk):
         raise NotImplementedError(
-            'dtype: "int16" supports only graphs, trees and sums of trees, but this model adds features '
-            'or combines other models; use "float64" or "float32"'
+            'dtype: "int16" supports only graphs, trees and sums of trees, but this model '
+            'adds features or combines other models; use "float64" or "float32"'
         )
     if part.tests.inputs is not None:
         raise NotImplementedError(
@@ -408,8 +409,8 @@ def folded(model: Model, part: Part) -> Part:
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
         raise NotImplementedError(
-            'dtype: "int16" supports only calibrations of graphs, trees and sums of trees without early '
-            'exits; use "float64" or "float32"'
+            'dtype: "int16" supports only calibrations of graphs, trees and sums of trees without '
+            'early exits; use "float64" or "float32"'
         )
     if part.is_line:
         slope, intercept = float(model.slope[0]), float(model.intercept[0])

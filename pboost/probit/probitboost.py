@@ -39,16 +39,16 @@ def fit_probitboost(
     X : array_like of shape (n, d), or data frame
         Features. Missing values are replaced by the weighted mean of the feature.
     y : array_like of shape (n,), optional
-        Two classes. The lower class is Y = -1, the other Y = +1.
+        Two classes. The first class in sorted order is Y = -1, the second is Y = +1.
     max_iter : int
-        Largest number of steps.
+        Maximum number of steps.
     tol : float, optional
         Stop when a step changes the deviance -2 sum(w ln Phi(Y f)) by at most `tol`, where w are
-        the sample weights. By default there is no such limit.
+        the sample weights. By default, the change is not tested.
     safeguard : bool
         Halve each step until the risk, the weighted mean of -ln Phi(Y f), does not increase.
-        Fitting stops if 40 halvings do not suffice, as at the minimum. If False, full steps are
-        taken.
+        Fitting stops if 40 halvings do not suffice, which happens at the minimum. If False, full
+        steps are taken.
     sample_weight : array_like of shape (n,), optional
         Sample weights >= 0, 1 by default.
     **options
@@ -166,4 +166,4 @@ def _stop_reason(done: int, max_iter: int, value: FloatArray) -> str:
         return "reached max_iter"
     if value[done, 2] > 0:
         return "no step lowers the risk"
-    return "the deviance changed by no more than tol"
+    return "the deviance changed by at most tol"

@@ -60,7 +60,7 @@ class Member:
     risk : ndarray of float64, shape (leaves, K)
         Weighted mean loss in the leaves of the trees.
     out : ndarray, shape (n_out,)
-        Rows outside the subsample.
+        Rows that are not in the subsample.
     class_rows : ndarray, shape (J,)
         Number of rows of each class in the subsample.
     """
@@ -87,12 +87,12 @@ def boost(
     task : ProbitProblem
         Data and options.
     problems : sequence of Problem
-        The problem of `task`, or one problem per class against the rest; each has one tree per
-        round.
+        The problem of `task`, or one problem per class against the rest. One tree is fitted to each
+        problem in each round.
     bag : ndarray of float64, shape (n,)
         Weights of the rows.
     n_rounds : int
-        Largest number of rounds.
+        Maximum number of rounds.
     learning_rate : float
         Factor of the log odds in votes.
     """
@@ -136,7 +136,7 @@ def boost(
 
 
 def _grow(grower: ProbitGrower, w: FloatArray) -> tuple[GrownProbit, FloatArray]:
-    """Grow a tree for these weights; return it with its values (n, K) at its rows."""
+    """Return a tree fitted with weights `w`, and its values (n, K) for its training rows."""
     check_stop()
     tree = grower.grow(w)
     return tree, grower.values(tree)
@@ -152,7 +152,7 @@ class SideBySide:
         self.out = np.full((len(rows), len(class_rows)), LEAST)
 
     def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
-        """Return the values (n, J), valid until the next round."""
+        """Return the values (n, J) of rows for all classes, which the next round overwrites."""
         for k in self.present_classes:
             tree, values = grown[k]
             kernel.put_beside(values, tree.rows, self.place, k, self.out)
@@ -162,7 +162,7 @@ class SideBySide:
 def _vote(
     error: float, n_classes: int, learning_rate: float, before: list[float]
 ) -> tuple[float, bool]:
-    """Return the vote of a tree with this weighted error, and whether boosting stops."""
+    """Return the vote of a tree with weighted error `error`, and whether boosting stops."""
     more = math.log(n_classes - 1) if n_classes > 2 else 0.0
     vote = learning_rate * 2 * half_log_odds(1 - error, error, 0.0) + more
     if error == 0.0:
@@ -209,17 +209,17 @@ def published_sbpmt_options() -> dict[str, Any]:
         Options for ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``. Trees use the
         defaults of R's rpart: 20 rows per split, 7 rows per leaf, and its pruning rule. Leaves use
         full steps until the deviance changes by at most 1e-5. Multiclass problems have one tree per
-        class, and the base learners vote.
+        class, and the base learners vote for classes.
 
     Notes
     -----
-    Four details of the published code are not reproduced:
+    The published code differs from `fit_sbpmt` in four details:
 
-    * For binary problems it draws one more row per subsample, unless the number is an integer.
-    * It continues after a tree without error, and fits the same tree again.
-    * It continues after a tree worse than chance, and gives it a negative vote.
-    * For multiclass problems it compares probabilities, which are 0 and 1 in leaves of one class,
-      and the first class wins ties. pboost compares the values of the linear functions.
+    * For two classes, the number of rows in a subsample is rounded up instead of down.
+    * Boosting continues after a tree without errors, and the same tree is fitted again.
+    * Boosting continues after a tree that is worse than chance, with a negative vote.
+    * For more classes, probabilities are compared. They are 0 and 1 in leaves with one class, and
+      the first class wins ties. `fit_sbpmt` compares the values of the linear functions.
 
     Examples
     --------
@@ -246,26 +246,27 @@ class MemberOptions(TypedDict, total=False):
     n_estimators : int
         Number of subsamples, with one boosted ensemble each.
     n_boosting_rounds : int
-        Largest number of boosting rounds on each subsample.
+        Maximum number of boosting rounds on each subsample.
     max_iter : int
-        Largest number of ProbitBoost steps in each leaf.
+        Maximum number of ProbitBoost steps in each leaf.
     max_samples : float, int or None
-        Size of each subsample, drawn without replacement: a fraction in (0, 1] of the rows of
-        positive weight, rounded down (at least one row), or the number of rows. None: all rows.
+        Size of each subsample, which is drawn without replacement: the number of rows, or a
+        fraction in (0, 1] of the rows with positive weight. A fraction is rounded down to at least
+        one row. None uses all rows.
     max_depth, min_samples_leaf, min_samples_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`. Except for `max_depth`, the defaults are those
         of `published_sbpmt_options`. `missing` is "learn" or "error".
     learning_rate : float
-        Factor in (0, 1] of the log odds in the votes and in the weight updates. 0.5 is the value of
-        the reference, 1.0 is standard AdaBoost; see `pboost.bounds.training_error_bound`.
+        Factor in (0, 1] of the log odds in votes and weight updates. The reference uses 0.5.
+        Standard AdaBoost uses 1.0; see `pboost.bounds.training_error_bound`.
     voting : {"soft", "hard"}
         How the base learners are combined. "soft" averages the class probabilities of their trees,
         weighted by the votes; "hard" counts the class that each base learner predicts. "soft" gives
         better calibrated probabilities.
     one_vs_rest : {"tree", "leaf"}
-        Whether to fit one tree per class against the rest, as in the reference, or one tree with
-        one linear function per class in each leaf, which is faster. Only used for multiclass
-        problems.
+        With more than two classes, "tree" fits one tree per class against the rest, as in the
+        reference. "leaf" fits a single tree with one linear function per class in each leaf, which
+        is faster.
     stratify : bool
         Whether each subsample contains the same fraction of every class, and at least one row.
         Otherwise a subsample may miss a rare class; ``model.lost`` lists such cases.
@@ -296,17 +297,16 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
     Parameters
     ----------
     sample_weight : array_like of shape (n,), optional
-        Sample weights >= 0, used within the subsamples and for the out-of-bag error. All rows of
-        positive weight are equally likely to be drawn.
+        Sample weights >= 0 for the fits and for the out-of-bag error. All rows with positive weight
+        are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness. The first k base learners do not depend on `n_estimators`.
     n_threads : int or None
-        Number of threads, each of which fits whole base learners. -1 uses all cores, None as many
-        as the work justifies. The model does not depend on it.
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each base learner, with the number of base
-        learners so far and a `pboost.growth.graph_growth.MemberStep`. Returning True stops the fit,
-        and the model has the base learners so far.
+        learners so far and a `pboost.growth.graph_growth.MemberStep`. Return True to stop the fit.
     """
 
 
@@ -342,11 +342,11 @@ def fit_sbpmt(
     -----
     A tree with weighted error e has the vote ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)``
     if there are J > 2 classes. The weights of its misclassified rows are multiplied by the
-    exponential of the vote. A tree without error gets the vote of an error of 2**-52 plus the sum
-    of all previous votes, so that it decides alone, and boosting stops. A tree with an error of at
-    least 1 - 1/J, the error of guessing, also stops boosting and is discarded, unless it is the
-    first, which is kept with vote 1. A class without rows in a subsample is never predicted by its
-    base learner, unless the subsample has no other class.
+    exponential of the vote. After a tree without error, boosting stops. Its vote is the vote of an
+    error of 2**-52 plus the sum of all previous votes, so that it outvotes all other trees.
+    Boosting also stops at a tree with an error of at least 1 - 1/J, the error of guessing. This
+    tree is discarded, but if it is the first tree, it is kept with vote 1. A base learner only
+    predicts classes that have rows in its subsample.
 
     The bound of theorem 3 in the reference, `pboost.bounds.subagging_bound`, requires more than
     ln(n)**2 base learners. The default of 21 suffices for up to 97 rows.
@@ -385,14 +385,14 @@ def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
 
 
 class Subsampled:
-    """The rows of a fit with their subsamples, on which base learners are fitted independently.
+    """The training rows and the subsamples, to which base learners are fitted independently.
 
     Parameters
     ----------
     task : ProbitProblem
         Rows and options.
     problems : list of Problem
-        The problems that have one tree per round each.
+        The problems, see `boost`.
     bags : Bags
         The subsamples.
     """
@@ -444,7 +444,7 @@ class Subsampled:
 
 
 def _problems(problem: Problem, one_vs_rest: str) -> list[Problem]:
-    """Return the problems that have one tree per round: one, or one per class."""
+    """Return one problem, or one problem per class against the rest."""
     assert problem.classes is not None
     j = len(problem.classes)
     if one_vs_rest == "leaf" or j == 2:
@@ -466,7 +466,7 @@ def _subsamples(
     classes = [bags.rows[codes == k] for k in np.unique(codes)]
     share = bag if isinstance(bag, float) else bags.size / len(bags.rows)
     sizes = np.array([rows_of_bag(share, len(rows), _down) for rows in classes])
-    # Distribute the rows lost by rounding down to the classes with the largest remainders.
+    # The classes with the largest remainders get the rows that rounding down has removed.
     lost = np.array([share * len(rows) for rows in classes]) - sizes
     more = max(0, bags.size - int(sizes.sum()))
     sizes[np.argsort(-lost, kind="stable")[:more]] += 1
@@ -483,7 +483,7 @@ def _subsamples(
 
 
 def _down(number: float) -> int:
-    """Round a number of rows down, tolerating rounding errors: 0.29 of 100 is 29."""
+    """Round a number of rows down, with a tolerance by which 100 * 0.29 becomes 29."""
     return math.floor(number * (1 + 1e-12))
 
 
@@ -494,7 +494,7 @@ def _join(
     mean: FloatArray | None,
     grown: list[Member],
 ) -> SubaggedProbitTrees:
-    """Return the model without out-of-bag predictions; `problem` is the problem of one tree."""
+    """Join base learners to a model without out-of-bag predictions."""
     assert task.problem.classes is not None
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
@@ -532,7 +532,7 @@ def _join(
 
 
 def _means(trees: list[GrownProbit]) -> FloatArray | None:
-    """Return the values that replace missing values in the leaves; None if there are none."""
+    """Return the values that replace missing values in the leaves, or None."""
     means = [tree.means for tree in trees if tree.means is not None]
     return np.concatenate(means) if means else None
 

@@ -55,9 +55,9 @@ class GrownProbit:
     coefficient : ndarray of float64, shape (leaves, K, 1 + d)
         Intercepts and slopes. K is 1 for binary problems, otherwise the number of classes.
     taken : ndarray of int32, shape (leaves, K)
-        Number of steps, or ONE_CLASS or NO_ROW.
+        Number of steps; ONE_CLASS or NO_ROW in leaves without a fit.
     means : ndarray of float64, shape (leaves, d), or None
-        Values that replace missing values; None if there are none.
+        Values that replace missing values, or None if means of all rows are used.
     rows : ndarray of int32, shape (n,)
         Rows of positive weight, in the order of the leaves; valid until the next tree is grown.
     starts : ndarray of int32, shape (leaves + 1,)
@@ -73,16 +73,16 @@ class GrownProbit:
 
 
 class ProbitGrower:
-    """Grows trees on one set of rows, each with other weights.
+    """Fits several probit trees to the same rows with different weights.
 
     Parameters
     ----------
     problem : Problem
-        Columns and classes; sorted columns are not sorted again.
+        Features and classes.
     X : ndarray of float32 or float64, shape (n, d)
         Feature matrix, in any memory layout.
     weights : ndarray of float64, shape (n,)
-        Positive for the rows that take part in the trees.
+        Weights, which are positive for the rows that all trees use.
     limits, leaves : CartLimits, ProbitLimits
         Checked options.
     workers : Workers
@@ -106,7 +106,7 @@ class ProbitGrower:
         self.n_classes, self.has_holes = len(problem.classes), problem.table is not None
         self.data = problem.weighted(weights, workers)
         self.arrays = CartArrays(self.data, limits, key)
-        self.arrays.order = np.empty_like(self.data.order)  # filled in at each restart
+        self.arrays.order = np.empty_like(self.data.order)  # filled by each restart
         self.ascending = np.flatnonzero(weights > 0).astype(np.int32)
         n, capacity = len(self.ascending), len(self.arrays.node)
         self.rows, self.leaf_of = np.empty(n, dtype=np.int32), np.empty(len(X), dtype=np.int32)
@@ -117,7 +117,7 @@ class ProbitGrower:
         self.stop_reason = ""
 
     def grow(self, weights: FloatArray) -> GrownProbit:
-        """Grow a tree for weights (n,) that are positive for the same rows as at the start."""
+        """Grow a tree with weights (n,), which are positive for the same rows as in `__init__`."""
         arrays, limits = self.arrays, self.leaves
         arrays.restart(weights, self.data.order)
         self.stop_reason = grow_tree(arrays, self.workers, None)
@@ -172,13 +172,13 @@ class ProbitGrower:
         if self.workers.n_threads == 1:
             fit(0, leaves)
         else:
-            # One leaf at a time, so that the large leaves are distributed among the threads.
+            # Threads fit one leaf at a time, so that large leaves are distributed among them.
             self.workers.run_each(fit, leaves)
         kernel.set_constants(coefficient, taken, starts, constant_score)
         return coefficient, taken, means
 
     def values(self, tree: GrownProbit) -> FloatArray:
-        """Return the values (n, K) of the latest tree at its rows, in their order."""
+        """Return the values (n, K) of the latest tree for `tree.rows`."""
         n, d = len(tree.rows), self.X.shape[1]
         out = np.empty((n, tree.coefficient.shape[1]))
 
@@ -220,7 +220,7 @@ class ProbitProblem(NamedTuple):
     """The checked arguments of the fit functions for probit trees."""
 
     problem: Problem
-    codes: Array  # X as the trees read it; below, X as the leaf models read it
+    codes: Array  # features for the splits; X has the features for the leaf models
     X: Array
     weights: FloatArray
     limits: CartLimits
@@ -228,7 +228,7 @@ class ProbitProblem(NamedTuple):
     settings: dict[str, Any]
 
     def means(self) -> FloatArray | None:
-        """Return the means that replace missing values at prediction, if training had none."""
+        """Return the means that replace missing values, or None if each leaf has its own means."""
         if self.problem.table is not None:
             return None
         rows = np.flatnonzero(self.weights > 0).astype(np.int32)
@@ -241,17 +241,17 @@ class ProbitLeafOptions(TypedDict, total=False):
     Parameters
     ----------
     max_depth : int or None
-        Largest depth of the tree. With 0 there is one linear model for all rows, as in
+        Maximum depth of the tree. With 0, there is one linear model for all rows, as in
         `fit_probitboost`. None means no limit.
     min_samples_leaf : int
         Minimum number of training rows in a leaf, regardless of their weights.
     min_samples_split : int
-        Minimum number of training rows of a node to split, at least 2.
+        Minimum number of training rows in a node that is split, at least 2.
     max_iter : int
-        Largest number of ProbitBoost steps in a leaf, at least 1.
+        Maximum number of ProbitBoost steps in a leaf, at least 1.
     tol : float, optional
         Stop fitting a leaf when a step changes its deviance ``-2 sum(w ln Phi(Y f))`` by at most
-        `tol`, where w are the sample weights. None means no such limit.
+        `tol`, where w are the sample weights. With None, the change is not tested.
     safeguard : bool
         Whether to halve steps until the risk does not increase, as in `fit_probitboost`.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}
@@ -289,9 +289,9 @@ def fit_probit_tree(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, or SortedColumns
-        Features. A split sends missing values to the exit that lowers the criterion most, or to
-        the exit of larger reach if no training row at the node had a missing value. In the leaves
-        missing values are replaced by a mean, see Notes.
+        Features. In splits, missing values go to the better child, or to the child with more
+        training weight if no training row at the node had a missing value. In leaves, missing
+        values are replaced by a mean, see Notes.
     y : array_like of shape (n,), optional
         Class labels. With more than two classes, each leaf has one linear function per class,
         fitted one-vs-rest.
@@ -310,12 +310,13 @@ def fit_probit_tree(
 
     Notes
     -----
-    Slopes are in the units of the features; features that are constant in a leaf have slope 0.
-    In a leaf, missing values are replaced by the weighted mean of the feature in the leaf, or by
-    its mean over all training rows if the training data had no missing values.
-    A leaf with n rows of a single class is constant: ``Phi^-1((n + 1/2) / (n + 1))`` for this class
-    and minus this value for the others. The reference uses probabilities 1 and 0 [1]_. Rows count
-    once here, regardless of their weights.
+    Slopes refer to the original scale of the features. A feature that is constant in a leaf has
+    slope 0. Missing values are replaced by the weighted mean of the feature in the leaf, or by its
+    mean over all training rows if the training data had no missing values.
+
+    A leaf with n rows of a single class has a constant value, regardless of weights. It is
+    ``Phi^-1((n + 1/2) / (n + 1))`` for this class and the negative of this value for the other
+    classes. The reference uses probabilities 1 and 0 [1]_.
 
     References
     ----------
@@ -365,7 +366,7 @@ def fit_probit_tree(
 
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
-    """Return the checked problem of a probit tree; its settings lack the builder."""
+    """Check the data and options of a probit tree. The settings do not contain the builder."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
     check_values(data.X, "to fit linear models to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
@@ -377,15 +378,15 @@ def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
         probit_options["complexity"],
     )
     of_tree = {**probit_options, "task": "classification", "max_depth": max_depth or None}
-    # Only ensembles need random numbers.
+    # A single tree draws no random numbers.
     of_partition = data._replace(X=X, generator=np.random.default_rng(0))
     problem, limits, of_cart, _ = fit_cart_problem(of_partition, of_tree)
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
-        values = values[problem.entries.rows]  # kernels index X, classes and weights alike
+        values = values[problem.entries.rows]  # the kernels use the same row numbers in all arrays
     settings = {**probit_options, "criterion": of_cart["criterion"]}
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
-    # With depth 0, splits would be removed again.
+    # CART options do not accept a depth of 0, so it is set here.
     limits = replace(
         limits, depth=0 if max_depth == 0 else limits.depth, complexity=leaves.complexity
     )
@@ -394,10 +395,10 @@ def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
 
 
 def check_coefficients(coefficient: FloatArray) -> None:
-    """Raise if a slope exceeds the range of float64."""
+    """Raise ValueError if a slope exceeds the range of float64."""
     if not np.isfinite(coefficient).all():
         column = int(np.nonzero(~np.isfinite(coefficient))[-1].max()) - 1
         raise ValueError(
-            f"X: column {column} spreads too little, its slope exceeds the range of float64; "
+            f"X: column {column} varies too little: its slope exceeds the range of float64; "
             "rescale or drop the column"
         )

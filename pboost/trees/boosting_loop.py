@@ -1,4 +1,4 @@
-"""The training loop of gradient boosting, which can continue after it has returned a model."""
+"""The training loop of gradient boosting. It can be continued after a model was returned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pboost.values import Array, Bar, FloatArray
 
 
 class Growing(NamedTuple):
-    """The loss, limits and options with which trees are grown."""
+    """The loss, limits and options for the growth of trees."""
 
     loss: Loss
     limits: CartLimits
@@ -53,7 +53,8 @@ class SumRows(Protocol):
     problem : Problem
         Features, targets and validation rows.
     of_row, greatest : float
-        Unit of the weights, see `weight_of_copy`, and the largest weight; both 1 without weights.
+        Unit of the weights, see `weight_of_copy`, and the largest weight. Both are 1 without
+        weights.
     """
 
     problem: Problem
@@ -76,7 +77,7 @@ class SumRows(Protocol):
         """Return the initial decision value, or one per class with softmax."""
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows that decide how trees grow; see `growth_by_pairs`."""
+        """Return the rows for the choice of `growth`, see `growth_by_pairs`."""
 
     def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
         """Return the object that grows the trees of a round."""
@@ -85,7 +86,7 @@ class SumRows(Protocol):
         """Prepare the subsamples; return whether each tree uses all rows."""
 
     def listed(self, number: int) -> Any:
-        """Return the rows of a tree."""
+        """Return the rows in the subsample of a tree."""
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Return the values of a tree of an earlier fit for all rows."""
@@ -95,7 +96,7 @@ class SumRows(Protocol):
 
 
 class TableRows:
-    """The training rows if they are in one table; see `SumRows`."""
+    """The training rows in a single table, see `SumRows`."""
 
     def __init__(self, problem: Problem, X: object, n_threads: int | None) -> None:
         self.problem, self._n_threads = problem, n_threads
@@ -142,7 +143,7 @@ class TableRows:
         return float(loss.constant(y, weight))
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows that decide how trees grow; see `growth_by_pairs`."""
+        """Return the rows for the choice of `growth`, see `growth_by_pairs`."""
         columns, weights = self.problem.columns, self._weights
         assert isinstance(columns, BinnedColumns)
         used = None if weights.of_rows is None else weights.of_rows > 0
@@ -192,7 +193,7 @@ class TableRows:
         return self._is_whole
 
     def listed(self, number: int) -> Any:
-        """Return the rows of a tree."""
+        """Return the rows in the subsample of a tree."""
         if self._is_whole:
             return self._rows
         return np.flatnonzero(self._bags.draw(number)[0] > 0).astype(np.int32)
@@ -203,7 +204,7 @@ class TableRows:
         if self._features is None:
             values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
             return values
-        # The bins of these rows need not contain the thresholds of an earlier tree as edges.
+        # The thresholds of an earlier tree may differ from the bin edges of these rows.
         values = tree.predict(self._features)[self.problem.input_rows(rows)]
         return values
 
@@ -285,8 +286,8 @@ class LossEarlyStopping:
     def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
         """Compute the loss after a round; return whether to stop.
 
-        `made` returns the trees of the round, and `f` has the decision values of the training rows,
-        shape (n,), or (J, n) with softmax.
+        `made` returns the trees of the round. `f` contains the decision values of the training
+        rows, with shape (n,), or (J, n) with softmax.
         """
         rows = self.rows
         if rows is None:
@@ -316,16 +317,16 @@ class LossEarlyStopping:
 
 
 class SumFit:
-    """The state of a fit: its trees so far, and the rounds that grow more of them.
+    """The state of a fit: the trees so far, and an object that grows more trees.
 
     Attributes
     ----------
     trees : list
-        The tree of each round; with softmax the list of its trees.
+        The tree of each round. With softmax, the list of trees of each round.
     rounds : Rounds, ExactRounds, SoftmaxRounds, VectorRounds or ShardedRounds
-        Grows the trees of a round.
+        Object that grows the trees of a round.
     end : str
-        Why no more trees can be added; empty if they can.
+        Reason why no more trees can be added; empty before that.
     made, n_made : RandomForest or None, int
         The trees that were already converted to a model, and their number of rounds.
     """
@@ -419,7 +420,7 @@ class SumFit:
         return GradientBoostingStep(n_leaves, rounds.mean_loss, self.watch.latest)
 
     def _model(self, stop_reason: str) -> GradientBoostingModel:
-        """Return the model, with the number of rounds that is best on the validation set."""
+        """Return the model with the rounds up to the lowest validation loss."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         return GradientBoostingModel(
             self._forest(kept),
@@ -434,7 +435,7 @@ class SumFit:
         )
 
     def _forest(self, kept: int) -> RandomForest:
-        """Return the trees of the first rounds; convert only those that are new."""
+        """Return the trees of the first rounds. Only new trees are converted."""
         made = self.made
         if made is None:
             made = self.rounds.forest(self.trees[:kept])
@@ -461,7 +462,7 @@ class SumFit:
 
 
 def _by_rounds(model: GradientBoostingModel) -> Iterator[Any]:
-    """Yield the tree of each round, or with softmax the list of its trees."""
+    """Yield the tree, or with softmax the list of trees, of each round."""
     trees, n = list(model.trees), model.n_trees
     for start in range(0, len(trees), n):
         yield trees[start : start + n] if model.loss.is_multiclass else trees[start]

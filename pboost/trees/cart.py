@@ -47,9 +47,10 @@ from pboost.values import (
 )
 from pboost.values.options import FitOptions, Option, builder, filled
 
-#: From this ratio of all features to `max_features` on, features are sorted within each node.
+#: If the number of features is at least this multiple of `max_features`, features are sorted within
+#: each node.
 RANKED_FROM = 6
-#: Names for a number of features that depends on the number of all features.
+#: Values of `max_features` that depend on the number of features.
 FeatureCount: TypeAlias = Literal["sqrt", "log2"]
 #: The criteria of each task, the default first.
 CART_CRITERIA: dict[str, tuple[str, ...]] = {
@@ -103,12 +104,13 @@ class SplitOptions(TypedDict, total=False):
     Parameters
     ----------
     max_features : int, float, "sqrt", "log2" or None
-        Number or fraction of the features to consider for each split, drawn anew at each node. None
-        considers all. If all drawn features are constant, more are drawn.
+        Number or fraction of the features to consider for each split. They are drawn at random at
+        each node; if all of them are constant, more are drawn. None considers all features.
     growth : {"depth_first", "best_first"}, optional
-        Node to split next: the first child, or the node whose split reduces the total impurity
-        most. The order matters only if `max_leaf_nodes` or a callback ends growth. Default:
-        "best_first" if `max_leaf_nodes` is given, else "depth_first".
+        Node to split next: "depth_first" continues with the first child, "best_first" with the node
+        whose split reduces the total impurity most. The order matters only if `max_leaf_nodes` or a
+        callback ends growth. Default: "best_first" if `max_leaf_nodes` is given, else
+        "depth_first".
     """
 
     max_features: Annotated[FeatureCount | float | None, Option(None)]
@@ -189,9 +191,9 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the child with the better split, or to the child with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories.
+        Features. Missing values go to the better child, or to the child with more training weight
+        if no training row at the node had a missing value. Categorical features are split by a set
+        of categories.
     y : array_like of shape (n,), optional
         Target: class labels, two or more, or finite numbers for regression.
     **options
@@ -211,11 +213,11 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
     -----
     To split a categorical feature, the categories are sorted by the share of the second class or by
     the mean, and with more than two classes by the first principal component of the class shares.
-    Then each prefix of this order is tried as one side of the split. For two classes and for
-    regression this finds the best of all sets. With more classes it is a heuristic, and each single
-    category against the rest is also tried. Categories that do not occur at the node follow missing
-    values. A split can also separate missing values from all others; its threshold is then the
-    largest number.
+    Each prefix of this order is tried as the category set of one child. For two classes and for
+    regression, this finds the best of all sets. With more classes, it is a heuristic, and sets of a
+    single category are also tried. Categories that do not occur at the node go to the same child as
+    missing values. A split can also separate missing values from all others; its threshold is then
+    the largest number.
 
     Splits are tied if their criteria agree to 1e-12 of the node's impurity (in classification, of
     its weight). Ties are broken in this order: the lowest feature (with feature costs, the
@@ -249,7 +251,7 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
 
 
 class FitData(NamedTuple):
-    """The data of a fit, and how it is run."""
+    """The training data, number of threads and random generator of a fit."""
 
     X: Any
     y: Any
@@ -259,13 +261,13 @@ class FitData(NamedTuple):
 
     @classmethod
     def of(cls, X: object, y: object, options: Mapping[str, Any]) -> FitData:
-        """Return the data of a fit with these options."""
+        """Return the training data and the thread and random options of a fit."""
         generator = as_generator(options["rng"])
         return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)
 
 
 def check_labels(problem: Problem, classes: Array | None) -> None:
-    """Raise ValueError unless a problem has the classes of a model that continues training."""
+    """Raise ValueError unless a problem has the same classes as the model to continue."""
     data_labels = problem.classes
     same = (
         data_labels is classes
@@ -335,7 +337,7 @@ def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
 
 
 def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
-    """Return the limits of gradient-boosted trees for a problem that already exists."""
+    """Return the limits of gradient-boosted trees."""
     check_taken(problem.table, problem.names, taken_of(options["missing"]))
     criterion = check_criterion(options["task"], None)
     return cart_limits(problem, filled(TreeOptions, {**options, "criterion": criterion}))
@@ -360,7 +362,7 @@ def taken_of(missing: str) -> Takes:
 
 
 def resolve_features(max_features: object, d: int, name: str = "max_features") -> int:
-    """Return the number of features to consider, given the option and the number d of all."""
+    """Return the number of features to consider, given the option and the total number d."""
     if max_features is None:
         return d
     if isinstance(max_features, str):

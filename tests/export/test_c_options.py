@@ -221,8 +221,8 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
         with pytest.raises(error, match=match):
             pb.export.to_c(chain, path, "int16", **options)
 
-    refused(ValueError, "X: expected rows .* or ranges=")
-    refused(ValueError, r"ranges: expected two numbers .* 2 columns, shape \(2, 2\)", ranges=[1])
+    refused(ValueError, "X: expected rows with dtype=.*, got None; .* pass X, or ranges")
+    refused(ValueError, r"ranges: expected an array of shape \(2, 2\)", ranges=[1])
     refused(ValueError, "ranges: expected finite", ranges=[(0, np.inf), (0, 1)])
     refused(ValueError, "ranges: expected finite", ranges=[(2, 1), (0, 1)])
     refused(

@@ -109,7 +109,7 @@ def related(name: str, fit: Fit) -> tuple[str, ...]:
 
     And what is said where the value is taken and the data are of no use for the probit family.
     """
-    return (*fit.options, "spreads too little") if name != "max_dept" else ()
+    return (*fit.options, "varies too little") if name != "max_dept" else ()
 
 
 def wrong_data(rng: Generator, p: Problem) -> tuple[str, tuple[str, ...], tuple[Any, Any, Any]]:

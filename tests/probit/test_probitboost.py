@@ -227,7 +227,7 @@ def test_tol_counts_weights_as_given():
     few = pb.fit_probitboost(X, y, tol=1e-2, sample_weight=weight / 100)
     many = pb.fit_probitboost(X, y, tol=1e-2, sample_weight=weight)
     assert len(few) < len(many) < 100
-    assert many.stop_reason == "the deviance changed by no more than tol"
+    assert many.stop_reason == "the deviance changed by at most tol"
     change = 2 * weight.sum() * np.abs(np.diff(many.risk))
     assert change[-1] <= 1e-2 < change[:-1].min()
 
@@ -405,5 +405,5 @@ def test_bad_data():
         pb.fit_probitboost(X, y, sample_weight=y.astype(float))
     with pytest.raises(ValueError, match="X: expected finite"):
         pb.fit_probitboost(np.where(X > 0, np.inf, X), y)
-    with pytest.raises(ValueError, match="column 1 spreads too little"):
+    with pytest.raises(ValueError, match="column 1 varies too little"):
         pb.fit_probitboost(np.column_stack([X[:, 0] * 0, y * 5e-324]), y)
