@@ -87,10 +87,10 @@ class TuningOptions(TypedDict, total=False):
         Number >= 0 that is added to the sum of Hessians in leaf values and split gains. Larger
         values shrink the leaf values. "auto" depends on the loss (see Notes).
     subsample : float, int or None
-        Training rows for each tree, drawn without replacement: a fraction in (0, 1] or a number.
-        None uses all rows.
+        Number of training rows for each tree, or fraction in (0, 1]. The rows are drawn without
+        replacement. None uses all rows.
     max_features : int, float, "sqrt", "log2" or None
-        Number or fraction of the features to consider for each split, drawn anew at each node.
+        Number or fraction of the features to consider for each split, drawn at random at each node.
         None considers all features.
     """
 
@@ -109,32 +109,32 @@ class TuningOptions(TypedDict, total=False):
 
 
 class RegularizationOptions(TypedDict, total=False):
-    """The task, and further limits on trees and leaf values.
+    """Options for the task and for the regularization of trees and leaf values.
 
     Parameters
     ----------
     task : {"classification", "regression"}, optional
-        Type of the target. By default it follows from `loss`, or else from `y`: strings, booleans
-        and up to 20 distinct integers are classes, non-integers are not. With more distinct
-        integers, set it.
+        Type of the target. By default, it is derived from `loss`, or else from `y`: text, booleans
+        and up to 20 distinct integers are classes, and non-integers are regression targets. With
+        more than 20 distinct integers, set `task`.
     min_child_weight : float
         Minimum sum of Hessians in each child of a split.
     min_split_gain : float
         Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`
         (see Notes).
     max_features_per_tree : int, float, "sqrt", "log2" or None
-        Number or fraction of the features that a tree can use, drawn anew for each tree;
-        `max_features` then draws from these. None uses all.
+        Number or fraction of the features that a tree can use, drawn at random for each tree.
+        `max_features` then draws from these features. None uses all features.
     monotonic_cst : mapping of str or int to int, or sequence of int, optional
-        Numerical features with which predictions never decrease (1) or never increase (-1): a
-        mapping from names or positions, or one of 1, 0 or -1 per feature. Missing values are not
-        constrained.
+        Monotonic constraints of numerical features: predictions never decrease (1) or never
+        increase (-1) with the feature. Pass a mapping from names or positions to 1 or -1, or a
+        sequence with 1, 0 or -1 for each feature. Missing values are not constrained.
     interaction_cst : sequence of sequences of str or int, optional
         Groups of features, by name or position. Each path from the root to a leaf uses features of
         one group only. Features in no group form a further group.
     max_delta_step : float, None or "auto"
-        Maximum absolute leaf value, before `learning_rate`. None means no limit. "auto" is 4 for
-        classification and for the Poisson loss, else None.
+        Maximum absolute leaf value, before the multiplication by `learning_rate`. None means no
+        limit. "auto" is 4 for classification and for the Poisson loss, else None.
     init : {"constant", "zero"}
         Decision value before the first tree: the constant that minimizes the loss, or 0.
     """
@@ -160,8 +160,8 @@ class AdvancedOptions(TypedDict, total=False):
     ----------
     cost_tradeoff : float, optional
         Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
-        minus this number times the cost, and made only if the difference is positive. Default: the
-        gain divided by the cost.
+        minus this number times the cost, and made only if the difference is positive. By default,
+        splits are ranked by the gain divided by the cost.
     leaf_update : {"auto", "line_search", "newton"}
         Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
         step, which is faster and needs a second derivative. "auto" is "line_search".
@@ -211,8 +211,8 @@ class GradientBoostingOptions(
     Parameters
     ----------
     feature_costs : sequence of float or mapping, optional
-        Cost >= 0 of each feature, or a mapping from names or positions. A row pays for a feature
-        once in the whole model. Splits are chosen by gain per cost.
+        Cost >= 0 of each feature, or a mapping from names or positions to costs. Each row pays once
+        for a feature, even if several trees use it. Splits are chosen by gain per cost.
     search : {"auto", "exact", "binned"}
         "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
         much faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
@@ -222,9 +222,10 @@ class GradientBoostingOptions(
         (0, 0.5] of the training rows. The model keeps the number of trees with the lowest
         validation loss.
     n_iter_no_change : int, optional
-        With `validation`: stop after this number of trees without improvement. Default: 50.
+        Number of trees without improvement on the validation set after which training stops.
+        Requires `validation`. Default: 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Seed for `subsample`, `validation` and the features that are drawn.
+        Seed for `subsample`, `validation` and the random selection of features.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with its number and a
         `pboost.growth.graph_growth.GradientBoostingStep`. Return True to stop.
@@ -248,8 +249,9 @@ def fit_gradient_boosting(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the child with the better split, or if the node had none in
-        training, with more training weight. Categorical features are split by a set of categories.
+        Features. Missing values go to the better child, or to the child with more training weight
+        if no training row at the node had a missing value. Categorical features are split by a set
+        of categories.
     y : array_like of shape (n,), optional
         Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional
@@ -281,21 +283,21 @@ def fit_gradient_boosting(
     The gain is about twice the reduction of the loss. Splits with a negative gain, which
     `l2_regularization` can cause, are made unless `min_split_gain` is positive.
 
-    The default of `l2_regularization` is 0 for regression, for losses of your own and for losses
-    without a second derivative. For the other losses it is the weight of two rows (of one row with
-    softmax or the squared error). A custom loss ignores `l2_regularization` in leaf values unless
+    The default of `l2_regularization` is 0 for regression, for custom losses and for losses without
+    a second derivative. For the other losses it is the weight of two rows (of one row with softmax
+    or the squared error). A custom loss ignores `l2_regularization` in leaf values unless
     `leaf_update` is "newton".
 
-    A binned search adds rounded numbers without further error, so the model depends neither on the
-    order of the rows nor on the processor. If all weights are multiples of one weight, up to 64
-    times it, a weighted row counts as that many copies. Only a binned search supports
-    `l2_regularization`, `min_child_weight`, `min_split_gain`, `max_features`,
+    In a binned search, gradients are rounded first, and their sums are exact. The model therefore
+    depends neither on the order of the rows nor on the processor. If the ratios of all weights to a
+    common weight are integers up to 64, a row counts as this number of copies. Only a binned search
+    supports `l2_regularization`, `min_child_weight`, `min_split_gain`, `max_features`,
     `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
     and values of `growth` other than "independent".
 
-    Softmax with two classes gives the probabilities of the log loss [1]_, since its leaves take
-    half a step. A tree for all classes takes the split with the largest sum of gains over the
-    classes [3]_.
+    With two classes, softmax gives the same probabilities as the log loss [1]_, because its leaf
+    values are half a step. A tree with "multi_output_tree" uses the split with the largest sum of
+    gains over the classes [3]_.
 
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
     built-in loss other than softmax, it is "symmetric" if two features together predict far better
@@ -307,8 +309,8 @@ def fit_gradient_boosting(
     ``max_depth=None``; trees then have at most 1024 leaves.
 
     With stumps, the exponential loss, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
-    and ``l2_regularization=0``, the model equals that from `fit_adaboost` with ``votes="domain"``,
-    ``smoothing=0`` and ``weak.stump(criterion="gini")``.
+    and ``l2_regularization=0``, the model is equal to the result of `fit_adaboost` with
+    ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``.
 
     References
     ----------
@@ -353,7 +355,7 @@ def grow_sum(
     first_model: GradientBoostingModel | None = None,
     n_reported: int = 0,
 ) -> GradientBoostingModel:
-    """Return the fitted model; `callback` is not called for its first `n_reported` rounds."""
+    """Return the fitted model. `callback` is not called for the first `n_reported` rounds."""
     with ExitStack() as ends:
         parts = None
         if isinstance(data.X, RowSource):
@@ -449,7 +451,7 @@ def _leaf_update(leaf_update: str, loss: Loss) -> str:
 
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
-    """Raise an error if "multi_output_tree" does not support another option."""
+    """Raise an error if another option does not support "multi_output_tree"."""
     if options["multi_strategy"] == "one_output_per_tree":
         return
     if options["feature_costs"] is not None:
@@ -470,7 +472,7 @@ def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> N
 
 
 def _held(loss: Loss) -> float:
-    """Return the default of `l2_regularization` for classification, in weights of a row."""
+    """Return the default of `l2_regularization` as a multiple of the weight of a row."""
     return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 

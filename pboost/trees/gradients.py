@@ -15,7 +15,7 @@ from pboost.losses import Loss, LossName
 from pboost.values import Array, FloatArray, IntArray, Task, check_choice, first_false
 from pboost.values.options import MulticlassError
 
-#: Maximum number of copies of a row that fit into one word; beyond it sums take longer.
+#: Maximum number of copies of a row. Larger weights do not count as copies.
 MOST_OF_ROW = 64
 
 #: Resolution of weights, relative to the largest weight, if their sums must be exact.
@@ -29,10 +29,10 @@ class RoundWeights:
     Attributes
     ----------
     of_rows : ndarray of float64, shape (n,), or None
-        Weights; 0 for rows that are not used; None if all are 1.
+        Weights, which are 0 for rows that are not used. None if all weights are 1.
     are_copies : bool
-        If True, weights are numbers of copies, and the model equals the one fitted to the copies:
-        derivatives are rounded before they are multiplied by weights.
+        If True, weights are numbers of copies. Derivatives are rounded before they are multiplied
+        by weights, so that the model is equal to a model fitted to the copies.
     n_used, n_copies, most_copies : int
         Number of used rows, number of copies of all used rows, and the maximum number of copies of
         a row. If weights are not copies, each row counts once.
@@ -64,7 +64,7 @@ class RoundWeights:
 
 
 def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
-    """Return weights divided by `unit`, and whether these are integers up to rounding."""
+    """Return the rounded ratios of weights to `unit`, and whether they are integers."""
     copies = np.rint(weight / unit)
     are_near = np.abs(weight / unit - copies) <= 1e-9
     return copies, bool((are_near & ((copies > 0) | (weight == 0))).all())
@@ -73,8 +73,8 @@ def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
 def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
     """Return the weights for the rounds.
 
-    `weight` is 0 for rows that are not used. `unit` is a common divisor of the weights, up to
-    rounding, so that they can count as copies; None if there is none.
+    `weight` is 0 for rows that are not used. `unit` is a common divisor of the weights, with which
+    they can count as copies, or None.
     """
     used = int(np.count_nonzero(weight))
     if (weight == 1).all():
@@ -90,9 +90,10 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
 class Steps(NamedTuple):
     """How leaf values are computed.
 
-    A leaf value is `rate` times a step, at most `step_limit` in size. If `solved`, the step
-    minimizes the loss, else it is a Newton step. `l2` is added to the Hessian of a leaf, in units
-    of the largest weight, and `sums` is the option `histogram_precision`.
+    A leaf value is `rate` times a step with an absolute value of at most `step_limit`. If `solved`
+    is True, the step minimizes the loss; otherwise it is a Newton step. `l2` is added to the
+    Hessian of a leaf, in units of the largest weight, and `sums` is the option
+    `histogram_precision`.
     """
 
     rate: float
@@ -107,7 +108,7 @@ MOST_DERIVATIVE = 1e150
 
 
 def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> None:
-    """Raise ValueError if a derivative is too large; `rows` as in `slopes_of`."""
+    """Raise ValueError if a derivative is too large. `rows` are for error messages."""
     for name, values in _derivatives(loss, y, f, rows).items():
         if (k := first_false(np.abs(values) <= MOST_DERIVATIVE)) >= 0:
             raise ValueError(
@@ -133,7 +134,7 @@ def _derivatives(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> dict[
 def slopes_of(
     loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: Array
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted gradients and Hessians; without second derivative, weights as Hessians.
+    """Return the weighted gradients and Hessians. Hessians are 1 without second derivatives.
 
     `rows` are the row numbers for error messages.
     """
@@ -152,7 +153,7 @@ def slopes_of(
 def _numbers(
     name: str, values: FloatArray, y: FloatArray, f: FloatArray, rows: Array
 ) -> FloatArray:
-    """Return derivatives; raise ValueError if one is NaN, or a second derivative is negative."""
+    """Return derivatives; raise ValueError for NaN and for negative second derivatives."""
     wrong = np.isnan(values) if name == "gradient" else ~(values >= 0)
     if wrong.any():
         k = int(np.argmax(wrong))
@@ -169,7 +170,7 @@ def working_response(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return targets and weights of a least-squares fit, or None if they are not finite.
 
-    The largest weight is 1.
+    The weights are scaled, so that the largest is 1.
     """
     rows = np.arange(len(y)) if rows is None else rows
     gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
@@ -216,7 +217,7 @@ def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
 
 
 def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, FloatArray]:
-    """Return the classes, and the targets of the loss: -1 and +1, class numbers, or numbers."""
+    """Return the classes, and the targets of the loss: -1 and +1, class codes or values."""
     if problem.classes is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         weights = problem.weights
@@ -226,7 +227,7 @@ def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, F
     if loss.is_multiclass:
         if isinstance(y, SoftLabels):
             y.check_present()
-        check_room(len(problem.classes), problem.n_rows)  # before the work on each class
+        check_room(len(problem.classes), problem.n_rows)  # fails early
         return problem.classes, problem.label.astype(np.float64)
     check_classes(problem.classes, loss, y)
     return problem.classes, 2.0 * problem.label.astype(np.float64) - 1.0

@@ -34,16 +34,17 @@ class Judge(NamedTuple):
     Attributes
     ----------
     judged : ndarray of float64, shape (3, J)
-        For each class: the L2 regularization, the weight of its part of a score, and the unit of
-        its Hessians.
+        For each class: the L2 regularization, the factor of the class in the score, and the unit of
+        Hessians.
     total : ndarray of float64, shape (S, 2)
         Sums of gradients and Hessians of the node. S is J, or J + 1 with the number of rows.
     n_rows, min_samples_leaf : int
-        Number of rows of the node, and the minimum in a child.
+        Number of rows of the node, and minimum number of rows in a child.
     min_child_weight : float
         Minimum sum of Hessians in a child, over all classes.
     smoothing : float
-        Smoothing of the steps of categories, which determine their order, toward the node.
+        Amount by which the steps of categories are shrunk toward the step of the node before
+        categories are sorted.
     """
 
     judged: FloatArray
@@ -55,18 +56,18 @@ class Judge(NamedTuple):
 
 
 class LevelCut(NamedTuple):
-    """A split by a set of categories, which go above.
+    """A split by a set of categories. Rows with a category in the set go to the second child.
 
     Attributes
     ----------
     score : float
         Score of the split.
     above, present : ndarray of int32
-        Categories above, and all categories at the node.
+        Categories in the set, and all categories at the node.
     side : int
-        Side of missing values, -1 if there are none.
+        Child of missing values (0 or 1), or -1 if there are none.
     below : ndarray of float64, shape (S, 2)
-        Sums below.
+        Sums of the first child.
     """
 
     score: float
@@ -83,11 +84,11 @@ def summed(terms: FloatArray) -> FloatArray:
 
 
 def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -> LevelCut | None:
-    """Return the best set of categories, given sums (S, 2, categories); ties: the first.
+    """Return the best set of categories, given sums (S, 2, categories), or None.
 
-    For each class in turn, categories are sorted by the step of the class, and each prefix of the
-    order is tried as the side below. With smoothing, all but one category are also tried. Missing
-    values are tried above first, then below.
+    For each class, categories are sorted by the step of the class, and each prefix of this order is
+    tried as the first child. With smoothing, all categories but one are also tried. Missing values
+    are tried in the second child first. The first of equal sets is returned.
     """
     present, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
@@ -101,9 +102,9 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
 
 #: Relative rounding error of the score of a node.
 TIE = 1e-9
-#: Unit of the first of the two words of a wide sum.
+#: Unit of the first word if a wide sum is stored in two words.
 LOW_UNIT = 2.0**18
-#: Number of words of a row that are contiguous.
+#: The words of a row are stored in blocks of this size.
 WIDTH = 8
 
 
@@ -121,13 +122,13 @@ class VectorNode:
     Attributes
     ----------
     start, stop : int
-        Range of its rows in the list of rows.
+        Range of the rows of the node in the list of rows.
     path : int
-        Its number in a complete binary tree; the root is 1.
+        Number of the node in a complete binary tree; the root is 1.
     mass : int
-        Weight of its rows, for limits on comparisons.
+        Weight of the rows of the node, for limits on comparisons.
     total, below : ndarray of float64, shape (S, 2)
-        Sums of the node, and sums below its split.
+        Sums of the node and of its first child.
     masses : ndarray of float64, or None
         Histogram of the node, as long as it is needed.
     alive : ndarray of uint64
@@ -162,8 +163,8 @@ class VectorNode:
 class VectorRounds(SoftmaxRounds):
     """A fit with one tree per round for J classes; for the parameters see `SoftmaxRounds`.
 
-    `pboost._core.softmax` reads the arrays of `tree_rounds` (the rounds of one tree), the words of
-    the rows, and `judged` (3, J), see `Judge`.
+    `pboost._core.softmax` uses the arrays of `tree_rounds`, the packed gradients and Hessians of
+    the rows (`words`), and `judged` (3, J), see `Judge`.
     """
 
     def __init__(
@@ -235,7 +236,7 @@ class VectorRounds(SoftmaxRounds):
     # ------------------------------------------------------------------ words
 
     def _begin(self, rows: IntArray) -> FloatArray:
-        """Pack the words of the rows; return the units of gradients and Hessians, (J, 2)."""
+        """Pack the gradients and Hessians of the rows; return their units, (J, 2)."""
         tree_rounds, n_labels = self.tree_rounds, self.n_trees
         tree_rounds.n_listed, self.is_all = len(rows), len(rows) == len(tree_rounds.y)
         tree_rounds.rows[: len(rows)] = rows
@@ -286,7 +287,7 @@ class VectorRounds(SoftmaxRounds):
     # ------------------------------------------------------------------ growth
 
     def _grow_nodes(self, n_rows: int) -> VectorNode:
-        """Split nodes: best-first with a limit on leaves or comparisons, else the newest first."""
+        """Split nodes: best-first with a limit on leaves or comparisons, otherwise depth-first."""
         root, masses = self._root(n_rows), self._take_masses()
         leaf_limit, leaves, n_nodes = self.tree_rounds.max_leaf_nodes or n_rows, 1, 1
         is_best_first, spent = self.tree_rounds.max_leaf_nodes > 0, 0
@@ -312,7 +313,7 @@ class VectorRounds(SoftmaxRounds):
             children = self._split(node)
             leaves += 1
             if leaves < leaf_limit:
-                # The smaller child is split first, so that few nodes wait.
+                # The smaller child is split first, so that few histograms are stored.
                 for side in self._open(node, children):
                     entry = self._rank(children[side]), n_nodes + side, children[side]
                     if is_best_first:
@@ -368,7 +369,7 @@ class VectorRounds(SoftmaxRounds):
         self._share(work, len(self.codes), cells)
 
     def _share(self, work: Callable[[int, int], None], n: int, cells: int) -> None:
-        """Call `work` on ranges of n, in one thread if there is little work."""
+        """Call `work` on parts of ``range(n)``, in one thread if there is little work."""
         if n * cells < threads.MIN_CELLS:
             threads.check_stop()
             work(0, n)
@@ -404,7 +405,7 @@ class VectorRounds(SoftmaxRounds):
         return node.children
 
     def _table(self, node: VectorNode) -> NDArray[np.uint8] | None:
-        """Return which codes are above, or None if these are all codes above a threshold."""
+        """Return the child of each code, or None if a threshold determines it."""
         j = node.feature
         if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
             return None
@@ -418,7 +419,7 @@ class VectorRounds(SoftmaxRounds):
         return above
 
     def _open(self, node: VectorNode, children: tuple[VectorNode, VectorNode]) -> list[int]:
-        """Find the splits of children; return the sides with a split, the larger child first."""
+        """Find the splits of children; return the children with a split, the larger first."""
         less = int(children[1].size < children[0].size)
         small, large = children[less], children[1 - less]
         if not self._may_split(large):
@@ -483,13 +484,13 @@ class VectorRounds(SoftmaxRounds):
         return True
 
     def _side(self, node: VectorNode) -> int:
-        """Return the side of missing values if there were none in training."""
+        """Return the child with the larger weight, for missing values without training rows."""
         assert node.below is not None
         sides = np.array([node.below, node.total - node.below])
         return int(is_heavier(*self._masses(sides)[::-1]))
 
     def _masses(self, total: FloatArray) -> FloatArray:
-        """Return the Hessians of nodes, given their sums (n, S, 2), in the coarsest unit."""
+        """Return the total Hessians of nodes, given sums (n, S, 2), in the coarsest unit."""
         return np.rint(summed(total[:, : self.n_trees, 1] * self.share))
 
     def _judge(self, node: VectorNode) -> Judge:
@@ -503,7 +504,7 @@ class VectorRounds(SoftmaxRounds):
         )
 
     def _note_set(self, node: VectorNode, level_cut: LevelCut) -> None:
-        """Store a set of categories; categories without rows follow missing values."""
+        """Store a set of categories. Categories without rows are treated as missing values."""
         n_levels = int(self.n_bins[node.feature])
         node.below, node.missing = level_cut.below, level_cut.side
         if level_cut.side < 0:
@@ -581,7 +582,7 @@ class VectorRounds(SoftmaxRounds):
         )
         leaves = np.flatnonzero(nodes["feature"] == LEAF)
         is_left = np.ones(self.n_trees, dtype=np.bool_)
-        if not steps.solved:  # with enough bits, the kernel would compute the same
+        if not steps.solved:  # classes with imprecise sums are left to the kernel
             g, h = total[leaves, : self.n_trees].transpose(2, 0, 1)
             copies = (nodes["stop"] - nodes["start"])[leaves] * self.most_copies
             step = -(units[:, 1] / units[:, 0]) * g / (h + self.judged[0])

@@ -24,8 +24,8 @@ BATCH = 4
 class Tally:
     """Sums of out-of-bag predictions, compared with `truth`.
 
-    `truth` has class numbers, or continuous targets if `n_classes` is 0. With soft labels it has
-    one value per entry, a row with one of its classes.
+    `truth` contains class numbers, or regression targets if `n_classes` is 0. With soft labels, it
+    has one entry for each row and each class with positive probability.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Tally:
         self.total[rows] += answers.reshape(len(rows), self.total.shape[1])
 
     def means(self) -> FloatArray:
-        """Return the mean prediction of each row, NaN if no base learner has predicted it."""
+        """Return the mean prediction of each row, or NaN without predictions."""
         mean = np.full(self.total.shape, np.nan)
         seen = np.flatnonzero(self.members)
         mean[seen] = self.total[seen] / self.members[seen, None]
@@ -60,7 +60,7 @@ class Tally:
         return seen[self.weights[seen] > 0]
 
     def losses(self, tested: NDArray[np.intp], exponent: int = 0) -> FloatArray:
-        """Return the losses of some rows, whose true targets are scaled by a power of two."""
+        """Return the losses of rows, after multiplication of the targets by 2**exponent."""
         rows = tested if self.rows is None else self.rows[tested]
         predicted, truth = self.total[rows] / self.members[rows, None], self.truth[tested]
         if self.n_classes:
@@ -91,7 +91,7 @@ def tallied_members(
     callback: Callback | None,
     known: int = 0,
 ) -> list[T]:
-    """Train base learners until the callback stops; `train` also returns arguments of `Tally.add`.
+    """Train base learners until the callback stops. `train` also returns inputs of `Tally.add`.
 
     The callback is not called for the first `known` base learners.
     """
@@ -105,7 +105,7 @@ def tallied(
     callback: Callback | None,
     known: int = 0,
 ) -> list[Any]:
-    """Return the base learners that `every` passes to its argument; see `tallied_members`."""
+    """Return the base learners that `every` passes to a callback, see `tallied_members`."""
     models: list[Any] = []
 
     def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
@@ -125,10 +125,10 @@ def train_members(
     cells: int | None,
     take: Callable[[T], Any],
 ) -> None:
-    """Call ``take(train(i))`` for each base learner, in order; `train` runs on several threads.
+    """Call ``take(train(i))`` for i = 0, 1, .... `train` runs on several threads.
 
-    The number of threads depends on `cells`, see `Workers`, but the order of `take` does not. If
-    `take` returns True, no more base learners are taken.
+    The number of threads depends on `cells`, see `Workers`. `take` is always called in the order of
+    base learners, until it returns True.
     """
     with Workers(n_threads, cells) as workers:
         batch = BATCH * workers.n_threads if workers.n_threads > 1 else 1

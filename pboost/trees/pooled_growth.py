@@ -1,7 +1,7 @@
 """Growth of boosted trees in which the nodes of a level choose their splits together.
 
-For large tables, ``growth="auto"`` is resolved by a search for pairs of features that predict much
-together and little alone.
+For large tables, ``growth="auto"`` is resolved by a search for pairs of features that are far more
+predictive together than alone.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ GROWTHS = ("auto", "independent", "pooled", "symmetric", "cost_efficient")
 COMPARISONS, MOST_LEAVES = 4.0, 1024
 #: Maximum memory for the histograms and gains of the open nodes of a level.
 MOST_BYTES = 1 << 28
-#: With more rows (weighted rows count as copies), pooling does not help on real tables.
+#: Maximum number of rows, with copies, for pooled growth. It does not help with more rows.
 FEW_ROWS = 5000
 #: Options with which the nodes of a level have different candidate splits.
 OWN_COLUMNS = ("monotonic_cst", "interaction_cst", "max_features", "feature_costs")
 
 
 class Share(NamedTuple):
-    """The share of the level's gain, applied from a certain depth on."""
+    """Weight `share` of the gain of a whole level in splits, which applies from `depth`."""
 
     depth: int
     share: float
 
 
-#: Near the root each node has many rows, so that its own gain is reliable.
+#: Near the root, nodes have many rows, so that the gain of a single node is reliable.
 SHARES = {"pooled": Share(3, 0.8), "symmetric": Share(1, 1.0)}
 
 
@@ -80,12 +80,12 @@ def limits_of_growth(
     n_copies: Callable[[], float],
     loss: Loss,
 ) -> tuple[str, CartLimits]:
-    """Return the resolved `growth` and the limits that go with it.
+    """Return `growth` after resolving "auto", and the limits for it.
 
     "auto" becomes "pooled" for few rows if the other options allow it. For more rows it stays
     "auto" if the data must decide between independent and symmetric trees, see `growth_by_pairs`.
-    Raises ValueError or NotImplementedError if another option does not allow the requested growth.
-    `n_copies` counts the rows by their weights.
+    ValueError or NotImplementedError is raised if another option does not allow the requested
+    growth. `n_copies` returns the number of rows, with copies.
     """
     growth: str = options["growth"]
     if growth == "cost_efficient":
@@ -113,7 +113,7 @@ def limits_of_growth(
 
 
 def plain_comparisons(name: str, value: object) -> float | list[float] | None:
-    """Return the option `tree_comparisons` in its stored form: a number, or a list of them."""
+    """Return the stored form of the option `tree_comparisons`: a number or a list."""
     if value is None or isinstance(value, str) or not isinstance(value, Iterable):
         return None if value is None else check_number(name, value, min_value=1.0)
     numbers = [check_number(name, each, min_value=1.0) for each in value]
@@ -190,7 +190,7 @@ def open_nodes(depth: int, n: int) -> int:
 def pooling_of(
     share: Share, columns: BinnedColumns, n_bundled: int, cells: int, n_slots: int
 ) -> Pooling:
-    """Return the arrays; `cells` counts all bins, `n_bundled` the features in bundles."""
+    """Allocate the arrays for `cells` bins and `n_bundled` features in bundles."""
     d, special = len(columns.codes), columns.special
     special = np.zeros(d, dtype=np.uint8) if special is None else special
     has_holes = bool((special == HOLES).any())
@@ -208,11 +208,12 @@ def pooling_of(
     )
 
 
-#: Limits of the search for pairs: rows (with copies), fewest rows, rows times squared features.
+#: Limits of the search for pairs: maximum and minimum number of rows, and maximum of rows times
+#: squared features.
 MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
 #: Minimum ratio of the gain of a pair to the best gain of either feature.
 RATIO = 9.0
-#: Minimum gain of either feature in that ratio, as a multiple of the gain expected by chance.
+#: In the ratio, the gain of a feature is at least this multiple of the gain expected by chance.
 CHANCE = 12.0
 #: Bits of rounded gradients, and of weights that are not copies; the sums are then exact.
 GRADIENT_BITS, WEIGHT_BITS = 20, 12
@@ -230,11 +231,11 @@ def growth_by_pairs(
     bias: Any,
     limits: CartLimits,
 ) -> tuple[str, CartLimits]:
-    """Replace the growth "auto" by "independent" or "symmetric"; return it with its limits.
+    """Replace the growth "auto" by "independent" or "symmetric"; return growth and limits.
 
-    `scan` returns rows for the search for pairs; if `are_copies`, their weights are numbers of
-    copies. If two features predict only together, greedy independent trees find their splits only
-    by chance. A symmetric tree adds up the gains of a whole level and finds them more often.
+    `scan` returns rows for the search for pairs. If `are_copies`, weights are numbers of copies. If
+    two features are only predictive together, independent trees find their splits by chance.
+    Symmetric trees find them more often, because they add up the gains of a whole level.
     """
     if growth != "auto":
         return growth, limits
@@ -251,7 +252,7 @@ def few_rows(
 ) -> Scanned:
     """Return the scanned rows of all partitions, or no rows if there are far too many."""
     max_rows = _most(len(codes))
-    if len(y) > 2 * max_rows and n_copies > max_rows:  # many rows have the same values
+    if len(y) > 2 * max_rows and n_copies > max_rows:  # too many equal rows were selected
         return codes[:, :0], y[:0], weight
     return codes, y, weight
 
@@ -265,9 +266,10 @@ def _most(d: int) -> int:
 def scanned_part(
     columns: BinnedColumns, used: NDArray[np.bool_] | None, n_copies: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the rows of a partition to scan, and their codes; equal rows are treated alike.
+    """Return the rows of a partition for the search, and their codes.
 
-    `n_copies` counts the copies of the rows of all partitions.
+    `n_copies` is the number of rows in all partitions, with copies. Equal rows are either all
+    returned or all left out.
     """
     numbers = _numbers(columns)
     max_rows = _most(int(np.count_nonzero(numbers)))
@@ -346,7 +348,7 @@ def has_pure_interaction(
 def cut_alone(
     codes: NDArray[np.uint8], sums: FloatArray, mass: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the best gain of each feature, and 1.0 for rows above its median bin, else 0.0."""
+    """Return the best gain of each feature, and whether rows are above its median (1.0 or 0.0)."""
     gains, above = np.empty(len(codes)), np.empty(codes.shape)
     for j, code in enumerate(codes):
         below, heavy = (np.bincount(code, weights=of).cumsum() for of in (sums, mass))

@@ -40,12 +40,12 @@ from pboost.values import (
 )
 from pboost.values.options import builder, checked, option_names, refuse_unknown
 
-#: Rules by which `fit_pruned_cart` chooses a subtree.
+#: Values of `rule`, which `fit_pruned_cart` uses to choose a subtree.
 PruningRule: TypeAlias = Literal["min", "1se"]
 RULES: tuple[PruningRule, ...] = get_args(PruningRule)
-#: Tolerances, relative to `ccp_alpha` and to the risk of the root, within which alphas are equal.
+#: Tolerances for equal alphas, relative to `ccp_alpha` and to the risk of the root.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
-#: Tolerance, relative to the largest error, within which errors of subtrees are equal.
+#: Tolerance for equal errors of subtrees, relative to the largest error.
 SAME_ERROR = 1e-10
 
 
@@ -80,21 +80,21 @@ def cost_complexity_pruning_path(
 
     The cost of a subtree is its risk (the sum of weight times impurity over its leaves) plus
     `ccp_alpha` times the number of leaves. For each alpha there is a smallest subtree with minimal
-    cost. These subtrees are nested: each one is obtained by pruning the previous one.
+    cost. These subtrees are nested: each subtree is obtained by pruning the previous subtree.
 
     Parameters
     ----------
     tree : Tree
         Fitted tree.
     X : array_like of shape (n, d), or data frame, optional
-        With `y`: data from which the weights and impurities of the nodes are computed. Default: the
-        training data, whose values are stored in the tree.
+        Data for the weights and impurities of the nodes, together with `y`. By default, the values
+        of the training data are used, which are stored in the tree.
     y : array_like of shape (n,), optional
         Targets of `X`.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows of `X`.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
-        Impurity of a classification tree. Default: the criterion the tree was fitted with.
+        Impurity of a classification tree. By default, the criterion that was used to fit the tree.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def cost_complexity_pruning_path(
     gone = gone[np.argsort(price[gone], kind="stable")]
     steps = price[gone]
     bar = SAME_RISK * risk[0]
-    # Equal alphas are merged into the last of them; the first group has alpha 0.
+    # If several alphas are equal, only the last subtree is kept. The first alpha is 0.
     is_last = np.ones(len(steps), dtype=bool)
     is_last[:-1] = np.diff(steps) > SAME_PRICE * steps[1:] + bar
     leaves = tree.n_leaves - np.cumsum(saved[gone])
@@ -153,7 +153,7 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = No
         Cost of a leaf, at least 0, on the scale of `cost_complexity_pruning_path`. Infinity leaves
         only the root.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
-        Impurity of a classification tree. Default: the criterion the tree was fitted with.
+        Impurity of a classification tree. By default, the criterion that was used to fit the tree.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = No
     ccp_alpha = np.inf if is_endless else check_number("ccp_alpha", ccp_alpha, min_value=0.0)
     risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
-    if is_endless:  # settings must be finite: use the smallest alpha that prunes to the root
+    if is_endless:  # settings must be finite, so store the smallest alpha that prunes to the root
         ccp_alpha = min(float(price[0]), np.finfo(np.float64).max) if tree.n_nodes > 1 else 0.0
     slack = SAME_PRICE * ccp_alpha + SAME_RISK * risk[0]
     settings = {"pruned_at": ccp_alpha, "pruned_by": criterion or tree.settings.get("criterion")}
@@ -213,7 +213,7 @@ def levels(tree: Tree) -> list[NDArray[np.intp]]:
 
 
 def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return for each node the alpha of its pruning, the added risk and the removed leaves."""
+    """Return the alpha at which each node is pruned, the added risk and the removed leaves."""
     n = tree.n_nodes
     price, gain, saved = np.empty(n), np.empty(n), np.empty(n, dtype=np.int32)
     work = np.empty((4, n), dtype=np.int32)
@@ -222,7 +222,7 @@ def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArr
 
 
 def link_prices(tree: Tree) -> FloatArray:
-    """Return the alpha at which each node becomes a leaf, -inf if always, inf if never."""
+    """Return the alpha at which each node becomes a leaf, inf for never, -inf for always."""
     return _links(tree, _risks(tree, None, None, None, None)[0])[0]
 
 
@@ -233,7 +233,7 @@ def _total(risk: FloatArray, tree: Tree) -> float:
 def _risks(
     tree: Tree, X: object, y: object, sample_weight: ArrayLike | None, criterion: str | None
 ) -> tuple[FloatArray, int]:
-    """Return weight times impurity of each node, and the exponent of their power-of-two unit."""
+    """Return weight times impurity of each node, scaled by 2**-exponent, and the exponent."""
     if criterion is not None:
         check_choice("criterion", criterion, _criteria(tree))
     if X is None and y is None:
@@ -244,7 +244,7 @@ def _risks(
         return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
         raise ValueError(
-            "cost_complexity_pruning_path: expected both X and y, or neither, got one of them"
+            "cost_complexity_pruning_path: expected both X and y, or neither, got only one of them"
         )
     at = tree.nodes_of(X)
     weights = as_weights(sample_weight, len(at))
@@ -326,8 +326,8 @@ def fit_pruned_cart(
 
     A tree is grown on all rows, and its nested subtrees are found by
     `cost_complexity_pruning_path`.
-    Each subtree is optimal for an interval of alphas. At the geometric mean of this interval, the
-    trees of the folds are pruned and tested.
+    Each subtree is optimal for an interval of alphas. In each fold, a tree is pruned at the
+    geometric mean of this interval and tested.
 
     Parameters
     ----------
@@ -336,29 +336,31 @@ def fit_pruned_cart(
     y : array_like of shape (n,), optional
         Target: class labels, two or more, or finite numbers for regression.
     task : {"classification", "regression"}, optional
-        Type of the target. By default strings, booleans and up to 20 distinct integers are classes,
-        and non-integers are a regression target. With more distinct integers, set it, unless
-        `criterion` determines it.
+        Type of the target. By default, text, booleans and up to 20 distinct integers are classes,
+        and non-integers are regression targets. With more than 20 distinct integers, set `task` or
+        `criterion`.
     cv : int
         Number of folds, from 2 to the number of rows. Folds are stratified by class.
     rule : {"min", "1se"}
-        "min" chooses the subtree with the lowest error (of equal ones the smallest), "1se" the
-        smallest subtree whose error is within one standard error of the lowest.
+        "min" chooses the subtree with the lowest error, and the smallest of several such subtrees.
+        "1se" chooses the smallest subtree whose error is within one standard error of the lowest
+        error.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Seed for the folds and for `max_features`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         Class probabilities of each row, in place of `y`. A row counts for each class with its
-        weight times the probability. With one dimension: probabilities of the second class.
+        weight times the probability. A one-dimensional array contains the probabilities of the
+        second class.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the class labels of its columns. Default: 0, 1, ..., or the column names.
+        The class labels of the columns of `y_proba`. By default 0, 1, ..., or the column names.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, for training and for the errors.
     categorical_features : sequence of str or int, optional
         Names or positions of categorical features, in addition to data frame columns that hold text
         or have a categorical type.
     n_threads : int or None
-        Number of threads, -1 for all. None uses as many as the work is worth. The model does not
-        depend on it.
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
     **options
         Options of `fit_cart`.
 
@@ -400,13 +402,14 @@ def fit_pruned_cart(
     data = FitData(X, y, sample_weight, n_threads, generator)
     problem, limits, settings, key = fit_cart_problem(data, of_trees)
     problem, weights = problem.sorted_once(n_threads), problem.weights
-    # Weights are scaled, so that sums and products of alphas stay within the range of floats.
+    # Weights are scaled, so that sums and products stay within the range of float64.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     source, rows = _source(X, problem)
     fold = _folds(problem, weights, check_integer("cv", cv, min_value=2), generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = cost_complexity_pruning_path(tree)
-    # Each subtree is tested at the geometric mean of its alphas; the last interval is unbounded.
+    # Each subtree is tested at the geometric mean of its interval of alphas. The last interval is
+    # unbounded.
     middle = np.append(_geometric_means(path.ccp_alpha), np.inf) / weights.sum()
     loss, squares = np.zeros(len(middle)), np.zeros(len(middle))
     for k in range(int(fold.max()) + 1):
@@ -441,12 +444,12 @@ def fit_pruned_cart(
 
 
 def _last_within(error: FloatArray, bound: float) -> int:
-    """Return the smallest subtree whose error is at most `bound`, up to rounding."""
+    """Return the index of the smallest subtree whose error is at most `bound`."""
     return int(np.flatnonzero(error <= bound + SAME_ERROR * error.max())[-1])
 
 
 def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
-    """Return the values of X, and the position of each row of the problem in them."""
+    """Return the values of X, and the index in X of each row of the problem."""
     if isinstance(X, SortedColumns):
         source, rows = X.source, X.rows
     else:
@@ -457,7 +460,7 @@ def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
 def _folds(
     problem: Problem, weights: FloatArray, folds: int, generator: np.random.Generator
 ) -> IntArray:
-    """Return the test fold of each row; all entries of a row with soft labels are in one fold."""
+    """Return the test fold of each row. With soft labels, all entries of a row are in one fold."""
     n, first, entries = problem.n_rows, problem.first, problem.entries
     label = problem.label if len(problem.label) else np.zeros(n, dtype=np.int32)
     kinds = label if entries is None else entries.likeliest
@@ -468,7 +471,7 @@ def _folds(
 def _table(
     path: PruningPath, error: FloatArray, spread: FloatArray, best: int, price: int, unit: int
 ) -> PruningTable:
-    """Return the pruning table; alphas and errors are rescaled by powers of two."""
+    """Return the pruning table. The scaling of weights and targets is undone."""
     is_error, smallest = error.any(), np.finfo(np.float64).tiny
     with np.errstate(over="ignore"):
         ccp_alpha, error, spread = (
@@ -484,7 +487,7 @@ def _table(
 
 
 def _geometric_means(ccp_alpha: FloatArray) -> FloatArray:
-    """Return the geometric mean of each alpha and the next."""
+    """Return the geometric means of successive alphas."""
     exponent = int(np.frexp(ccp_alpha.max())[1])  # scaling by a power of two is exact
     scaled = np.ldexp(ccp_alpha, -exponent)
     means: FloatArray = np.ldexp(np.sqrt(scaled[:-1] * scaled[1:]), exponent)
@@ -500,7 +503,7 @@ def _losses(
     power: int,
     ccp_alpha: FloatArray,
 ) -> FloatArray:
-    """Return the total loss, raised to `power`, of the tree pruned at each alpha."""
+    """Return the sum of ``loss ** power`` over the test rows for the tree pruned at each alpha."""
     node_loss = _loss_by_node(tree, problem, X, test, weights, power)
     price = link_prices(tree)
     ends = np.isfinite(price)
@@ -528,7 +531,7 @@ def _loss_by_node(
     weights: FloatArray,
     power: int,
 ) -> FloatArray:
-    """Return the total loss of the test rows that pass through each node, if it were a leaf.
+    """Return the sum of ``loss ** power`` at each node over its test rows, as if it were a leaf.
 
     Regression losses are in the unit of ``problem.y``.
     """

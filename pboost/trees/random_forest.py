@@ -41,9 +41,9 @@ from pboost.values import (
 )
 from pboost.values.options import FitOptions, Option, builder
 
-#: Number of rows whose values are read at a time to predict the out-of-bag rows of a tree.
+#: Number of rows per block when out-of-bag rows are predicted.
 BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
-#: Tolerance within which class shares, or means of targets scaled to at most 1, are equal.
+#: Tolerance for equal class shares, and for equal means of targets that are scaled to at most 1.
 SAME_MEAN = 1e-6
 
 
@@ -53,13 +53,13 @@ class BagOptions(TypedDict, total=False):
     Parameters
     ----------
     max_features : int, float, "sqrt", "log2" or None
-        Number or fraction of the features to consider for each split, drawn anew at each node. None
-        considers all.
+        Number or fraction of the features to consider for each split, drawn at random at each node.
+        None considers all features.
     bootstrap : bool
         If True, rows are drawn with replacement.
     max_samples : float, int or None
-        Rows drawn for each tree: a fraction in (0, 1] of the rows with a positive weight, or a
-        number. None draws as many as there are; with ``bootstrap=False`` each tree then has all
+        Number of rows drawn for each tree, or fraction in (0, 1] of the rows with positive weight.
+        None draws as many rows as have positive weight; with ``bootstrap=False``, these are all
         rows.
     """
 
@@ -87,24 +87,23 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
     ----------
     min_samples_leaf : int
         Minimum number of training rows in a leaf, regardless of their weights. A row counts once,
-        however often it was drawn.
+        even if it was drawn several times.
     min_samples_split : int
         Minimum number of training rows in a node that is split, at least 2. A row counts once.
     feature_costs, cost_groups, comparison_cost : optional
-        Costs of features, see `fit_cart`. During training each tree counts only its own costs,
-        while `prediction_cost` charges a feature once per row for the whole forest.
+        Costs of features, see `fit_cart`. During training, each tree pays for all features that it
+        uses. `prediction_cost` counts a feature once per row for the whole forest.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in training and in the out-of-bag error. All rows with a positive
         weight are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Seed. The first k trees do not depend on `n_estimators`.
     n_threads : int or None
-        Number of threads, -1 for all; each fits whole trees. None uses as many as the work is
-        worth. The model does not depend on it.
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with the number of trees so
-        far and a `pboost.growth.graph_growth.MemberStep`. Return True to stop with the trees so
-        far.
+        far and a `pboost.growth.graph_growth.MemberStep`. Return True to stop.
     """
 
 
@@ -119,14 +118,15 @@ def fit_random_forest(
     """Fit a random forest for classification or regression.
 
     Each tree is fitted to a random sample of the rows and considers a random subset of the features
-    for each split. The rows that a tree has not seen give an out-of-bag estimate of the error.
+    for each split. The error is estimated from predictions of each tree for rows outside its sample
+    (out-of-bag error).
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the child with the better split, or to the child with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories.
+        Features. Missing values go to the better child, or to the child with more training weight
+        if no training row at the node had a missing value. Categorical features are split by a set
+        of categories.
     y : array_like of shape (n,), optional
         Target: class labels, two or more, or finite numbers for regression.
     n_estimators : int
@@ -147,8 +147,9 @@ def fit_random_forest(
 
     Notes
     -----
-    The forest predicts the class with the largest mean share, as in scikit-learn; in [1]_ the trees
-    vote. If a class has no row in the sample of a tree, the tree gives it the share 0.
+    The forest predicts the class with the largest mean share, as in scikit-learn. In [1]_, each
+    tree votes for one class. A class without rows in the sample of a tree has the share 0 in this
+    tree.
 
     References
     ----------
@@ -170,7 +171,7 @@ def fit_random_forest(
 
 
 class ForestFit(NamedTuple):
-    """The data and options of a forest; its first trees can come from an earlier fit."""
+    """The data and options of a forest, and the trees of an earlier fit to continue."""
 
     problem: Problem
     limits: CartLimits
@@ -190,7 +191,7 @@ def grow_forest(
     bar: Bar,
     first_trees: Sequence[Tree] = (),
 ) -> RandomForest:
-    """Return a forest of `n_estimators` trees, which start with `first_trees`."""
+    """Return a forest of `n_estimators` trees, of which the first are `first_trees`."""
     bag, is_repeated = options["max_samples"], options["bootstrap"]
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
@@ -230,7 +231,7 @@ class TableMembers:
             self.tally = Tally(problem.label, *arguments)
 
     def train(self, take: Callable[[Any], bool]) -> None:
-        """Call `take` with each tree in order, its out-of-bag rows and its predictions for them."""
+        """Call `take` with each tree, its out-of-bag rows and its predictions for these rows."""
         problem, fit = self._problem, self._fit
         first = problem.first
 
@@ -262,10 +263,10 @@ def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
 
 
 def check_seen(tree: Tree, count: NDArray[np.intp], mean: Any, exponent: int) -> None:
-    """Raise ValueError if the training rows of a tree had other counts or another mean.
+    """Raise ValueError if the row counts or the mean differ from the values in a tree.
 
-    `count` has the rows per leaf. `mean` holds the class shares, or the mean of the targets divided
-    by a power of two.
+    `count` contains the number of rows at each leaf. `mean` contains the class shares, or the mean
+    target times 2**-exponent.
     """
     known = np.ldexp(tree.value[0], -exponent)
     is_other = (count != np.where(tree.feature == LEAF, tree.n_rows, 0)).any()
@@ -277,13 +278,13 @@ def check_seen(tree: Tree, count: NDArray[np.intp], mean: Any, exponent: int) ->
 
 
 def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
-    """Return the leaf of each listed row of the problem, as a node number."""
+    """Return the node number of the leaf of each listed row of the problem."""
     node = np.empty((len(rows), 1), dtype=np.int32)
     tile = np.empty(tree.tile_width * tree_walk.TILE_ROWS)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = problem.values(rows[start : start + BLOCK_ROWS])
         at = tree.walk_leaves(block, 0, len(block), tile, node[start : start + BLOCK_ROWS])
-        if at < len(block):  # tables in memory were checked earlier
+        if at < len(block):  # can only happen if files have changed
             raise ValueError(
                 "X: expected finite numbers (or missing values if the tree accepts them) in or "
                 f"near row {rows[start + at]}; the values on disk may have changed during the fit"

@@ -24,7 +24,7 @@ from pboost.values import (
     shown,
 )
 
-#: The options that constrain trees, with the defaults, which constrain nothing.
+#: The options that constrain trees, with their defaults. The defaults are no constraints.
 RESTRAINTS: dict[str, Any] = {
     "min_child_weight": 0.0,
     "min_split_gain": 0.0,
@@ -44,15 +44,15 @@ class Restraints:
     Attributes
     ----------
     min_child_weight, min_split_gain : float
-        Minimum Hessian of a child and minimum gain of a split, if the largest weight is 1.
+        Minimum Hessian of a child and minimum gain of a split, after scaling of the weights.
     per_tree, per_split : int or None
-        Number of features that a tree can use, and that a node considers; both None for all.
+        Number of features that a tree can use, and number that a node considers. None for all.
     key : int
-        Seed of the draws of features.
+        Seed of the random selection of features.
     direction : ndarray of int32, shape (d,), or None
         Sign of the monotonic constraint of each feature: 1, -1, or 0 for none.
     together : ndarray of uint64, shape (d, words), or None
-        Interaction groups of each feature, as bits. The features on a path share a group.
+        Interaction groups of each feature, as bits. All features on a path have a group in common.
     feature_costs : FeatureCosts or None
         Costs of the features.
     """
@@ -90,12 +90,12 @@ def l2_of(option: float | str, rows: float, of_row: float) -> float:
 
 
 def draws_columns(options: Mapping[str, object]) -> bool:
-    """Return whether a fit with these options draws features."""
+    """Return whether a fit with these options selects features at random."""
     return options["max_features_per_tree"] is not None or options["max_features"] is not None
 
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
-    """Raise NotImplementedError if an option is given that needs a binned search."""
+    """Raise NotImplementedError for options that need a binned search."""
     for name, default in {"l2_regularization": 0.0, **RESTRAINTS}.items():
         value = options[name]
         if name == "l2_regularization" and value == "auto":
@@ -110,7 +110,7 @@ def refuse_restraints(options: Mapping[str, object]) -> None:
 def read_restraints(
     options: Mapping[str, Any], problem: Problem, generator: np.random.Generator
 ) -> Restraints:
-    """Return the checked options; draw a seed from the generator if features are drawn."""
+    """Return the checked options, with a seed if features are selected at random."""
     restraints = Restraints(
         options["min_child_weight"],
         options["min_split_gain"],
@@ -128,7 +128,7 @@ def read_restraints(
 
 
 def plain_monotone(name: str, monotonic_cst: Any) -> Any:
-    """Return the option in its stored form: pairs of feature and direction, or directions."""
+    """Return the stored form of the option: pairs (feature, direction), or directions."""
     if monotonic_cst is None:
         return None
     if isinstance(monotonic_cst, Mapping):
@@ -155,7 +155,7 @@ def plain_monotone(name: str, monotonic_cst: Any) -> Any:
 
 
 def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
-    """Return the direction of each feature, given the stored form of the option."""
+    """Return the direction of each feature, or None without constraints."""
     if not monotonic_cst:
         return None
     direction = np.zeros(problem.n_features, dtype=np.int32)
@@ -181,7 +181,7 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
 
 
 def plain_interactions(name: str, interaction_cst: object) -> list[list[str | int]] | None:
-    """Return the option in its stored form: lists of names or positions, or None."""
+    """Return the stored form of the option: lists of names or positions, or None."""
     if interaction_cst is None:
         return None
     if isinstance(interaction_cst, str) or not isinstance(interaction_cst, Iterable):
@@ -193,7 +193,7 @@ def plain_interactions(name: str, interaction_cst: object) -> list[list[str | in
 
 
 def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None:
-    """Return the groups of each feature as bits; features in no group form a further group."""
+    """Return the groups of each feature as bits. Features in no group form a further group."""
     if interaction_cst is None:
         return None
     d = problem.n_features
@@ -210,12 +210,12 @@ def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None
 #: Whether no row, all rows or some rows have paid for a feature or a cost group.
 NO_ROW, ALL_ROWS, SOME_ROWS = 0, 1, 2
 
-#: Value of `tradeoff` with which gains are divided by costs.
+#: If `tradeoff` has this value, gains are divided by costs.
 RATIO = -1.0
 
 
 class Payments:
-    """Arrays with the costs that each row has already paid; see ``_boost_costs.pxd``.
+    """Arrays of the features that each row has already paid for; see ``_boost_costs.pxd``.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ class Payments:
         self.to_pay = np.empty((n_threads, n_items))
 
     def count_in(self, unit: float) -> None:
-        """Set the gain that equals a reduction of the reported sum of losses by 1."""
+        """Set the factor `unit` that converts reductions of the reported loss to gains."""
         if self.feature_costs.tradeoff is not None:
             self.tradeoff = self.feature_costs.tradeoff * unit
 
     def pay(self, column: IntArray, children: IntArray, leaf: NDArray[np.intp]) -> None:
-        """Record the costs each row pays on the path to its leaf (n,); nodes in preorder."""
+        """Record the features on the path of each row to its leaf (n,) as paid."""
         on_way = columns_on_way(column, children, len(self.item))
         items = self.feature_costs.items_of(on_way)
         for k in np.flatnonzero(items.any(axis=0)).tolist():

@@ -1,7 +1,7 @@
 """Boosting rounds for several classes, with one tree per class in each round.
 
-As a function of the decision value of one class, the softmax loss is the log loss of that class
-against the others. So each tree is a tree of the log loss, fitted to these gradients.
+As a function of the decision value of one class, the softmax loss is the log loss of this class
+against the other classes. Each tree is therefore fitted like a tree of the log loss.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from pboost.trees.gradients import RoundWeights, Steps
 from pboost.trees.tree_rounds import SLOT_BYTES, Rounds
 from pboost.values import FloatArray, IntArray
 
-#: Numbers of classes whose roots are counted together; the sums of a bin are contiguous.
+#: Numbers of classes whose root histograms are computed together.
 WIDTHS = (8, 4, 2)
-#: With fewer rows, the bins take longer than the rows.
+#: Minimum number of rows. With fewer rows, most of the time is spent on the bins.
 LEAST_ROWS = 1024
 
 
 class ClassRounds:
-    """A fit with J trees per round, which are grown by `tree_rounds`, the rounds of one tree.
+    """A fit with J trees per round. `tree_rounds` grows these trees one after the other.
 
     Parameters
     ----------
     n_trees : int
-        The number J.
+        Number of trees per round, J.
     total : float
         Sum of the weights.
     """
@@ -49,11 +49,11 @@ class ClassRounds:
         self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
 
     def halved(self, steps: Steps) -> Steps:
-        """Return the steps of a tree; with two classes, both trees take half a step."""
+        """Return the options for leaf values. With two classes, trees take half a step."""
         return steps._replace(rate=steps.rate * (0.5 if self.n_trees == 2 else 1.0))
 
     def take_one(self, tree_rounds: Any) -> None:
-        """Set the rounds of one tree."""
+        """Set the object that grows single trees."""
         self.tree_rounds = tree_rounds
         tree_rounds.per_round = self.n_trees
 
@@ -80,7 +80,7 @@ class ClassRounds:
         raise NotImplementedError
 
     def grow(self, rows: IntArray) -> list[Any] | None:
-        """Grow and add the trees of a round on the listed rows; None on overflow."""
+        """Grow the trees of a round on the listed rows and add them; return None on overflow."""
         trees = []
         for k in range(self.n_trees):
             self.take_class(k, len(rows))
@@ -93,7 +93,7 @@ class ClassRounds:
         return trees
 
     def pay_given(self, trees: list[Tree]) -> None:
-        """Record the costs that rows have paid for the trees of an earlier fit."""
+        """Record the features that rows have paid for in trees of an earlier fit."""
         self.tree_rounds.pay_given(trees)
 
     def values(self, trees: list[Any]) -> FloatArray:
@@ -122,9 +122,9 @@ class SoftmaxRounds(ClassRounds):
     f : ndarray of float64, shape (J, n)
         Decision values, which are updated in place.
     steps : Steps
-        How the leaf values of one class are computed.
+        Options for the leaf values of one class.
     make : callable
-        ``make(y, loss, weights, f, steps)`` returns the rounds of one tree.
+        ``make(y, loss, weights, f, steps)`` returns the object that grows single trees.
     workers : Workers, optional
         Threads that share the rows.
     """
@@ -195,7 +195,7 @@ class SoftmaxRounds(ClassRounds):
 class Roots:
     """Histograms of the roots of a round, for up to eight classes at once.
 
-    The bins of a row are the same for all classes, so its gradients are added side by side.
+    A row is in the same bins for all classes, so the gradients of all classes are added at once.
     """
 
     def __init__(self, tree_rounds: Rounds) -> None:
@@ -217,7 +217,7 @@ class Roots:
         )
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
-        """Return the histogram of class `k`, called in turn; None if it is not counted here."""
+        """Return the root histogram of class `k`, or None if classes are not counted together."""
         first = k - k % self.n_together
         last = min(first + self.n_together, fit.n_trees)
         if last - first < 2 or n_listed < self.tree_rounds.n_used:

@@ -38,19 +38,19 @@ from pboost.values import Array, FloatArray, IntArray
 
 
 class Lanes(NamedTuple):
-    """The positions of feature codes in the rounds of a fit; see ``pboost/_core/derived.pyx``.
+    """The arrays (lanes) of feature codes, one code per row; see ``pboost/_core/derived.pyx``.
 
     Attributes
     ----------
     lane : ndarray of int32, shape (d,)
-        Lane of each feature; lanes are in the order of their first features.
+        Lane of each feature. Lanes are ordered by their first feature.
     code, side : ndarray of uint8, shape (d,)
-        Code in the lane for rows in the bin `side` of the feature. The code is 0 if the feature has
-        a lane of its own, which then holds the codes of the feature.
+        For features that share a lane: the code in the lane for rows in the bin `side` of the
+        feature. For other features, `code` is 0, and the lane contains the codes of the feature.
     column : ndarray of int32, shape (n_lanes,)
-        Feature of each lane, -1 if there are several.
+        Feature of each lane, or -1 for a lane with several features.
     bundled : ndarray of int32
-        Features that share a lane, in their order.
+        Features that share a lane, in increasing order.
     bins : ndarray of int32, shape (n_lanes,)
         Number of codes in each lane.
     groups : ndarray of uint8, shape (ceil(n_lanes / 8), n, 8)
@@ -67,10 +67,10 @@ class Lanes(NamedTuple):
 
 
 def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True) -> Lanes:
-    """Return the lanes of features.
+    """Return the arrays of feature codes (lanes).
 
-    If `are_shared`, numerical features with at most two bins and without missing values share a
-    lane, as long as no row lies in the rarer bins of two of them.
+    If `are_shared`, a lane can contain several numerical features with at most two bins and without
+    missing values. No row may be in the rarer bin of two of these features.
     """
     codes, special = columns.codes, columns.special
     d, n = codes.shape
@@ -91,22 +91,22 @@ def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True
     def put(start: int, stop: int) -> None:
         derived.interleave(codes, lane, code, side, groups, start, stop)
 
-    with Workers(n_threads) as workers:  # these threads are only needed here
+    with Workers(n_threads) as workers:  # threads for this call only
         workers.run(put, n, cells=d)
     column = np.where(code[column] > 0, -1, column).astype(np.int32)
     return Lanes(lane, code, side, column, bundled, n_codes, groups)
 
 
-#: Kernel types of a node, an open node, the state, and the open nodes of a thread.
+#: Data types of kernel structures: a node, an open node, the state, the open nodes of a thread.
 NODE, OPEN, STATE, STACK = (
     np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state", "stack")
 )
 #: Memory for histograms of open nodes with best-first growth, or with several threads.
 SLOT_BYTES = 1 << 26
-#: Growths that split the open node with the largest gain next.
+#: Values of `growth` with which the open node with the largest gain is split next.
 BEST_FIRST = ("best_first", "cost_efficient")
-#: Nodes below this number of cells are finished by one thread, since threads wait for each other
-#: at the end of a call.
+#: Nodes with less work than this are finished by one thread, because threads wait for each other
+#: after each call.
 CELLS_AS_ONE = 16
 #: Number of rows that a thread takes at a time, a multiple of 8.
 SHARE_ROWS = 8192
@@ -116,8 +116,9 @@ class Rounds:
     """The arrays of a fit with trees on binned features; see `pboost._core.boost`.
 
     A round computes the derivatives of the loss at `f`, grows a tree, computes its leaf values and
-    adds them to `f`. `packed` holds gradients, then packed words of the listed rows, then targets
-    in leaves; `spare_packed` holds Hessians, then decision values in leaves.
+    adds them to `f`. The arrays `packed` and `spare_packed` are used several times in a round.
+    `packed` contains gradients, then packed gradients and Hessians of the listed rows, then
+    targets. `spare_packed` contains Hessians, then decision values.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ class Rounds:
         Decision values, which are updated in place.
     """
 
-    #: Whether features can share a lane; not with rows in partitions.
+    #: Whether features can share a lane. They cannot if rows are in partitions.
     shares_lanes = True
 
     def __init__(
@@ -155,20 +156,21 @@ class Rounds:
         self.max_depth, self.min_samples_leaf = limits.depth, limits.min_samples_leaf
         self.max_leaf_nodes = limits.leaves if limits.growth in BEST_FIRST else 0
         self.categorical_smoothing = limits.categorical_smoothing
-        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and the rows of these columns
+        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and the rows of `columns`
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
-        #: Maximum mean comparisons per tree, number of trees per round, and the current maximum.
+        #: Maximum mean comparisons of each tree, number of trees per round, and the maximum for the
+        #: current tree.
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
-        #: Number of rows whose packed sums fit into a word.
+        #: Maximum number of rows whose packed gradients can be added without overflow.
         self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
         self.used = np.empty(0, dtype=np.intp)
         if self.loss_code < 0:
             self.used = np.arange(n) if self.weight is None else np.flatnonzero(self.weight)
         self.per_limit, self.parameter = 1.0 / loss.limit, next(iter(loss.parameters.values()), 0.0)
-        self.more_loss = 0.0  # the part of the loss that compiled code omits
+        self.more_loss = 0.0  # constant part of the loss, see `_left_out`
         if self.loss_code >= 0 and loss.kernel_at_0 is not None:
             self.more_loss = self._left_out(weight)
         self.lanes = lanes_of(columns, self.n_threads, self.shares_lanes)
@@ -203,12 +205,12 @@ class Rounds:
         self.look()
 
     def _left_out(self, weight: RoundWeights) -> float:
-        """Return the part of the total loss that compiled code omits."""
+        """Return the part of the total loss that the kernel does not compute."""
         value = self.loss.value(self.y, np.zeros(len(self.y)))
         return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
 
     def _make_histograms(self, of_level: bool) -> None:
-        """Allocate histograms for all nodes of a level, or for a node and its smaller halves."""
+        """Allocate histograms for all nodes of a level, or for the open nodes on a path."""
         n, bins = len(self.y), self.lanes.bins
         starts = np.arange(0, len(bins), GROUP_LANES)
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
@@ -219,7 +221,8 @@ class Rounds:
             slots, takers = self._slots(SLOT_BYTES // (8 * int(ends[-1])))
         self.n_slots = slots * takers
         self.slot_of = np.empty((takers, slots), dtype=np.int32)
-        # Each thread has scratch space for wide sums, and if there are several, for partial sums.
+        # Each thread has scratch space for wide sums. Several threads also need space for partial
+        # sums.
         scratch = self.n_threads if self.n_threads == 1 else 2 * self.n_threads
         self.masses = np.empty((self.n_slots + scratch, int(ends[-1])))
 
@@ -229,7 +232,10 @@ class Rounds:
         if self.max_leaf_nodes:
             return max(3, min(min(self.max_leaf_nodes, n) + 2, kept)), 1
         slots = 1 + min(self.max_depth, int(n).bit_length())
-        return slots, 1 if slots * takers > kept else takers  # other threads help with its nodes
+        return (
+            slots,
+            1 if slots * takers > kept else takers,
+        )  # the other threads work on the same nodes
 
     def _make_lists(self) -> None:
         """Allocate the lists of the features of a tree and of a node, unless all are used."""
@@ -250,7 +256,7 @@ class Rounds:
 
     @property
     def team(self) -> int:
-        """Address of the threads for compiled code, 0 without threads."""
+        """Address of the threads for kernels, or 0 without threads."""
         return self.workers.team
 
     def look(self) -> None:
@@ -280,7 +286,7 @@ class Rounds:
         most_curved: float,
         root: FloatArray | None = None,
     ) -> None:
-        """Set the gradients (n,) of the log loss of a class against the others.
+        """Set the gradients (n,) of the log loss of a class against the other classes.
 
         Hessians and log odds follow from the gradients. `root` is the histogram (d, 256, 2) of all
         rows with a positive weight, if it is already known.
@@ -322,7 +328,7 @@ class Rounds:
         return grown
 
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
-        """Pack the words of the rows in these units, and start the root."""
+        """Pack the gradients and Hessians of the rows in these units, and initialize the root."""
         boost.begin(self, of_gradient, of_curvature)
 
     def _grow_nodes(self) -> None:
@@ -335,11 +341,11 @@ class Rounds:
         self.rows[: len(rows)] = rows
 
     def is_uneven(self) -> bool:
-        """Return whether packed words are too coarse for most gradients."""
+        """Return whether packed gradients are too coarse for most rows."""
         return boost.is_uneven(self, self.steepest)
 
     def bound_of(self, number: int) -> float:
-        """Return the maximum mean comparisons of a tree, 0 without a maximum."""
+        """Return the maximum mean number of comparisons of a tree, or 0 without a maximum."""
         later = (number - 1) // self.per_round
         return self.bounds[min(later, len(self.bounds) - 1)] if self.bounds else 0.0
 
@@ -359,7 +365,7 @@ class Rounds:
         self.f += values(tree)
 
     def pay(self, grown: Grown, rows: IntArray) -> None:
-        """Record the costs that all rows pay for the new tree, grown on the listed rows."""
+        """Record the features that rows have paid for in the new tree."""
         if self.payments is None:
             return
         numbered = replace(grown, nodes=grown.nodes.copy())
@@ -371,7 +377,7 @@ class Rounds:
         self.payments.pay(grown.nodes["feature"], grown.children, leaf_of)
 
     def pay_given(self, trees: list[Tree]) -> None:
-        """Record the costs that all rows have paid for trees of an earlier fit."""
+        """Record the features that rows have paid for in trees of an earlier fit."""
         assert self.payments is not None
         for tree in trees:
             leaf = nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
@@ -494,7 +500,7 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number = 0.0, 0  # `number` is not used here
+        self.mean_loss, self.number = 0.0, 0
         #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()
@@ -511,7 +517,7 @@ class ExactRounds:
         self.f += values(tree)
 
     def take(self, residual: FloatArray, *_: object) -> None:
-        """Set the gradients (n,) of the log loss of a class against the others."""
+        """Set the gradients (n,) of the log loss of a class against the other classes."""
         size = np.abs(residual)
         self.y = np.where(residual < 0, 1.0, -1.0)
         odds = np.maximum(1.0 - size, 2.0**-54) / np.maximum(size, 2.0**-900)

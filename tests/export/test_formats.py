@@ -481,7 +481,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
 def test_what_sql_cannot_hold():
     tree = pb.fit_cart(exported.PLAIN, exported.TWO, max_depth=1)
     for table in ("", "a\0b", 3):
-        with pytest.raises(ValueError, match="table: expected text"):
+        with pytest.raises(ValueError, match="table: expected a non-empty text"):
             pb.export.to_sql(tree, table)
     with pytest.raises(ValueError, match="got 'a' twice"):
         pb.export.to_sql(replace(tree, feature_names=("a", "a")), "t")
