@@ -129,7 +129,7 @@ class Case:
     def entries(self, row: Any) -> dict[Name, Any]:
         """Return the entries of a row, by feature or group."""
         if isinstance(row, Mapping) or hasattr(row, "keys"):
-            return {key: row[key] for key in row.keys()}  # noqa: SIM118 (a Series, too)
+            return {key: row[key] for key in row.keys()}  # noqa: SIM118 (may be a Series)
         if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
             raise TypeError(
                 "row: expected a mapping of features to values or functions, or a sequence with "
@@ -254,7 +254,7 @@ class RowInquiry:
         if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
             raise TypeError(f"expected a mapping of the features of the group, got {shown(answer)}")
         values = {}
-        for key in answer.keys():  # noqa: SIM118 (a Series, too)
+        for key in answer.keys():  # noqa: SIM118 (may be a Series)
             values[self.case.columns_of(key)[0]] = answer[key]
         if values.keys() != set(columns):
             names = [self.case.name_of(column) for column in columns]

@@ -41,7 +41,7 @@ class AnnotatorModel:
     counts : ndarray of float64, shape (J, K)
         Number of responses k for rows of class j.
     max_count : float
-        Upper limit on the number of counted responses when they are combined with responses for a
+        Maximum weight of the counted responses, relative to a weight of 1 for each response for a
         row.
     """
 
@@ -101,7 +101,7 @@ def fit_annotators(
     init : AnnotatorModel, optional
         A model whose counts are added.
     max_count : float > 0, optional
-        Upper limit on the number of counted responses when they are combined with responses for a
+        Maximum weight of the counted responses, relative to a weight of 1 for each response for a
         row. With a small value, an annotator is expected to repeat its response for a row, right or
         wrong, so that repeated queries provide little information. By default, the value of `init`,
         else no limit.

@@ -107,7 +107,7 @@ class JointExits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """A graph or trees: a row walks from each root along the nodes, and values are added up.
+    """A graph or several trees, whose values are added up along the paths of a row.
 
     Attributes
     ----------

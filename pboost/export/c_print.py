@@ -266,11 +266,11 @@ def _write_tests(code: Code, name: str, tests: Tests) -> None:
 
 
 def _write_columns(code: Code, name: str, levels: Indicators | None) -> str:
-    """Return an expression for term j of a sum as a double, NaN if it is missing."""
+    """Return an expression for term j of a sum as a double, or NaN for a missing value."""
     if levels is None:
         return "x[{}]"
     code.table(f"{name}_added", narrow(levels.column))
-    # Signed, because the C code checks for negative numbers.
+    # The type is signed, because the C code checks for negative numbers.
     code.table(f"{name}_level", levels.level.astype(np.int16))
     code.function(
         f"double {name}_read(const {code.value} *x, int j)",

@@ -109,9 +109,9 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 
 
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
-    """Return the condition for going to a child, and the child, which has no missing values.
+    """Return a condition that is true for the rows of one child, and this child (0 or 1).
 
-    The condition is not true for NULL and for unknown categories.
+    It is not true for NULL and unknown categories, which go to the other child.
     """
     column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1

@@ -264,7 +264,7 @@ class MemberOptions(TypedDict, total=False):
         weighted by the votes; "hard" counts the class that each base learner predicts. "soft" gives
         better calibrated probabilities.
     one_vs_rest : {"tree", "leaf"}
-        With more than two classes, "tree" fits one tree per class against the rest, as in the
+        Trees for more than two classes. "tree" fits one tree per class against the rest, as in the
         reference. "leaf" fits a single tree with one linear function per class in each leaf, which
         is faster.
     stratify : bool

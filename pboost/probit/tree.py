@@ -368,7 +368,7 @@ def fit_probit_tree(
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
     """Check the data and options of a probit tree. The settings do not contain the builder."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
-    check_values(data.X, "to fit linear models to")
+    check_values(data.X, "for linear models")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
     max_depth, tol = probit_options["max_depth"], probit_options["tol"]
     leaves = ProbitLimits(

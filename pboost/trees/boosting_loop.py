@@ -462,7 +462,7 @@ class SumFit:
 
 
 def _by_rounds(model: GradientBoostingModel) -> Iterator[Any]:
-    """Yield the tree, or with softmax the list of trees, of each round."""
+    """Yield the tree of each round, or a list of trees with softmax."""
     trees, n = list(model.trees), model.n_trees
     for start in range(0, len(trees), n):
         yield trees[start : start + n] if model.loss.is_multiclass else trees[start]

@@ -102,7 +102,7 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
 
 #: Relative rounding error of the score of a node.
 TIE = 1e-9
-#: Unit of the first word if a wide sum is stored in two words.
+#: Wide sums are stored in two words. This is the unit of the first word.
 LOW_UNIT = 2.0**18
 #: The words of a row are stored in blocks of this size.
 WIDTH = 8

@@ -213,7 +213,7 @@ def pooling_of(
 MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
 #: Minimum ratio of the gain of a pair to the best gain of either feature.
 RATIO = 9.0
-#: In the ratio, the gain of a feature is at least this multiple of the gain expected by chance.
+#: Minimum gain of a feature in the denominator of RATIO, as a multiple of the gain by chance.
 CHANCE = 12.0
 #: Bits of rounded gradients, and of weights that are not copies; the sums are then exact.
 GRADIENT_BITS, WEIGHT_BITS = 20, 12

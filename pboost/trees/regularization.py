@@ -207,7 +207,7 @@ def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None
     return np.packbits(member, axis=1).view(np.uint64)
 
 
-#: Whether no row, all rows or some rows have paid for a feature or a cost group.
+#: State of a feature or a cost group: no row, all rows or some rows have paid for it.
 NO_ROW, ALL_ROWS, SOME_ROWS = 0, 1, 2
 
 #: If `tradeoff` has this value, gains are divided by costs.

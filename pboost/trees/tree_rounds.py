@@ -412,7 +412,7 @@ class Rounds:
         boost.list_nodes(self, nodes, children, subset, place)
         #: Position of each node in preorder, by order of creation.
         self.place = place[:n]
-        # The largest Hessian of a row lies between 1/2 and 1.
+        # After scaling, the largest Hessian of a row is between 1/2 and 1.
         scale = 2.0**bits
         mass = np.zeros((n, 2), dtype=np.int64)
         mass[:, 0] = nodes["curvature"]
@@ -566,7 +566,7 @@ class ExactRounds:
         weight: FloatArray,
         count: GroupCounts,
     ) -> FloatArray:
-        """Return the steps of consecutive groups of `count` rows."""
+        """Return the steps of consecutive groups of rows; `count` contains the group sizes."""
         if self.steps.solved:
             return self.loss.leaf_values(y, f, weight, count)
         start = np.concatenate([[0], np.cumsum(count)[:-1]])
