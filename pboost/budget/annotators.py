@@ -127,7 +127,9 @@ def fit_annotators(
     """
     answered, known = [plain(value) for value in answers], [plain(value) for value in y]
     if len(answered) != len(known):
-        raise ValueError(f"answers: expected the length of y, {len(known)}, got {len(answered)}")
+        raise ValueError(
+            f"answers: expected the same length as y, {len(known)}, got {len(answered)}"
+        )
     if init is not None and not isinstance(init, AnnotatorModel):
         raise TypeError(f"init: expected AnnotatorModel or None, got {shown(init)}")
     if classes is None:
@@ -430,8 +432,8 @@ def query_annotators(
 ) -> AnnotationResult:
     """Determine the class of a row from the responses of annotators with known errors and costs.
 
-    The next query is the one with the largest expected decrease of the criterion per cost. An
-    annotator can be queried more than once.
+    The query with the largest expected decrease of the criterion per cost comes next. An annotator
+    can be queried more than once.
 
     Parameters
     ----------

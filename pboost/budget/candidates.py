@@ -156,7 +156,7 @@ class Fits:
         )
 
     def rounds(self, family: str, per_round: float, max_rounds: int) -> int:
-        """Return the maximum number of iterations for this number of comparisons per iteration."""
+        """Return the maximum number of iterations, given the comparisons of one iteration."""
         budget = min(self.budget, FAMILIES[family].max_budget)
         return min(math.ceil(REACH * budget / per_round) + 1, max_rounds)
 

@@ -191,7 +191,7 @@ def _known_feature_costs(
     if mean_feature_cost is not None:
         if mean_comparisons is not None:
             raise ValueError(
-                "mean_feature_cost: expected no other budget, got also mean_comparisons"
+                "mean_feature_cost: expected no other budget; set mean_comparisons to None"
             )
         return feature_costs_for(model, feature_costs, cost_groups)
     check_no_feature_costs(feature_costs, cost_groups)
@@ -199,10 +199,12 @@ def _known_feature_costs(
 
 
 def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> None:
-    """Raise ValueError if there are feature costs, for use without `mean_feature_cost`."""
+    """Raise ValueError if feature costs are passed although `mean_feature_cost` is None."""
     if feature_costs is not None or cost_groups is not None:
         name = "cost_groups" if feature_costs is None else "feature_costs"
-        raise ValueError(f"{name}: expected None without mean_feature_cost; pass mean_feature_cost")
+        raise ValueError(
+            f"{name}: expected None without mean_feature_cost; pass mean_feature_cost as well"
+        )
 
 
 def calibrated(
@@ -362,8 +364,8 @@ def _sizes_on_the_way(
 ) -> list[FloatArray]:
     """Return the absolute decision values (n, end - 1) of rows at the stages before the last.
 
-    With feature costs, a row cannot exit before a stage that acquires no feature. The value is then
-    -inf.
+    With feature costs, the value is -inf before a stage that acquires no feature, because rows do
+    not exit there.
     """
     path_sizes = [
         np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy()
@@ -443,7 +445,7 @@ class _Search:
 
 
 def _slopes(score: FloatArray, end: int) -> FloatArray:
-    """Return the slopes (T,) of the final decision values on the values at each stage, or 1."""
+    """Return the slopes (T,) of final decision values on values at each stage; 1 if undefined."""
     if score.ndim == 3:
         score = score - score.mean(axis=2, keepdims=True)
     flat = score.reshape(len(score), -1)

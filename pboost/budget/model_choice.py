@@ -122,7 +122,7 @@ def _data(y: Any, n: int, task: Task | None) -> Data:
 
 # Candidate models, and the choice among them
 
-#: Comparisons of models without exits, relative to the budget. Early exits save the rest.
+#: Maximum comparisons of models without exits, relative to the budget. Early exits reduce them.
 REACH = 3.0
 #: Maximum factor by which decision values are multiplied or divided to calibrate probabilities.
 SHARPER = 64.0
@@ -274,7 +274,7 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
 def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | None:
     """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
-    The error may exceed the smallest one by a standard error of the difference on the same rows,
+    The error may exceed the smallest error by a standard error of the difference on the same rows,
     because the log loss varies less by chance. If `few` is True, the error must be the smallest.
     The result is None if there are no candidates.
     """

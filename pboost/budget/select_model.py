@@ -148,7 +148,7 @@ def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
 
 
 def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
-    """Add a stage that no row reaches to a model with exits.
+    """Extend a model with exits by a stage that no row reaches.
 
     All rows then exit before the last stage, so that each decision value is scaled by a slope.
     """
@@ -418,13 +418,16 @@ def _budgets(
     if mean_feature_cost is not None:
         if mean_comparisons is not None or max_comparisons is not None or room is not None:
             raise ValueError(
-                "mean_feature_cost: expected no other budget, got also mean_comparisons, "
-                "max_comparisons or max_bytes"
+                "mean_feature_cost: expected no other budget; set mean_comparisons, "
+                "max_comparisons and max_bytes to None"
             )
         return _numbers("mean_feature_cost", mean_feature_cost, 0.0)
     if room is not None:
         if mean_comparisons is not None or max_comparisons is not None:
-            raise ValueError("max_bytes: expected no other budget, got also comparisons")
+            raise ValueError(
+                "max_bytes: expected no other budget; set mean_comparisons and max_comparisons "
+                "to None"
+            )
         return _numbers("max_bytes", room, 1.0)
     if mean_comparisons is None and max_comparisons is None:
         raise TypeError(

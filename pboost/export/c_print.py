@@ -46,7 +46,7 @@ RESERVED = frozenset(KEYWORDS.split())
 LONGEST_PREFIX = 31
 #: Width of the lines of tables and comments.
 WIDTH = 100
-#: Integers below this are shorter as decimals.
+#: Integers below this number are written as decimal numbers.
 SHORT = 1000
 #: C types by dtype.
 TYPES = {"float64": "double", "float32": "float"} | {

@@ -56,7 +56,7 @@ class Grid:
     def below(self, column: int | IntArray, value: FloatArray) -> NDArray[np.int16]:
         """Return the largest grid number whose value is at most `value`, elementwise.
 
-        If there is none, the result is one less than the first grid number.
+        Below the grid, the result is the first grid number minus 1.
         """
         offset, step = self.offset[column], self.step[column]
         with np.errstate(over="ignore", invalid="ignore"):

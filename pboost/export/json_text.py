@@ -18,7 +18,7 @@ from pboost.values.json_texts import parse
 
 #: Name and version of the format that is written and read.
 FORMAT, VERSION = "pboost-trees", 1
-#: Fields with the same name in the file, and fields with another name in the file.
+#: Fields with the same name in JSON, and fields with another name in JSON.
 PLAIN = ("builder", "aggregation", "link", "comparison", "n_features")
 OURS = {"set": "category_set"}
 #: Maximum size in bytes of a class label or category.

@@ -270,7 +270,7 @@ def to_shapiq(
 
 
 def values_of_sum(trees: TreeEnsemble) -> FloatArray:
-    """Return the contribution of each node to each of J sums, shape (n_nodes, J)."""
+    """Return the contribution of each node to the J sums, shape (n_nodes, J)."""
     value = trees.value
     if trees.target is not None:
         of = trees.by_node(trees.target)

@@ -261,7 +261,7 @@ class FitData(NamedTuple):
 
     @classmethod
     def of(cls, X: object, y: object, options: Mapping[str, Any]) -> FitData:
-        """Return the training data and the thread and random options of a fit."""
+        """Return the training data, number of threads and random generator of a fit."""
         generator = as_generator(options["rng"])
         return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)
 
@@ -313,7 +313,7 @@ def fit_cart_problem(
 
 
 def check_criterion(task: str, criterion: str | None) -> str:
-    """Return the criterion, checked against the task; None means its default."""
+    """Return the criterion after checking it, or the default criterion of the task."""
     check_choice("task", task, TASKS)
     criterion = CART_CRITERIA[task][0] if criterion is None else criterion
     return check_choice("criterion", criterion, CART_CRITERIA[task])

@@ -304,9 +304,9 @@ def fit_gradient_boosting(
     than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is always
     "independent" with `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`,
     `feature_costs`, "multi_output_tree" or an exact search. A symmetric tree has the same split in
-    all nodes of a level. "pooled" mixes gains from the fourth level on: 0.8 of the gain in all
-    nodes of the level and 0.2 of the gain in the node. With "cost_efficient", use
-    ``max_depth=None``; trees then have at most 1024 leaves.
+    all nodes of a level. From the fourth level, a "pooled" gain is 0.8 times the gain in all nodes
+    of the level plus 0.2 times the gain in the node. With "cost_efficient", use ``max_depth=None``;
+    trees then have at most 1024 leaves.
 
     With stumps, the exponential loss, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
     and ``l2_regularization=0``, the model is equal to the result of `fit_adaboost` with

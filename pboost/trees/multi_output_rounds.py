@@ -1,7 +1,7 @@
 """Boosting rounds for several classes, with one tree for all classes in each round.
 
-The gain of a split is the sum of the gains of the classes. Nodes are split here, one after the
-other; `pboost._core.softmax` computes their sums and splits.
+The gain of a split is the sum of the gains of the classes. Nodes are split one after the other. The
+kernel `pboost._core.softmax` computes their sums and splits.
 """
 
 from __future__ import annotations

@@ -327,7 +327,7 @@ def rounded(
 def _whole(values: FloatArray, bits: int) -> FloatArray:
     """Return values times a power of two, rounded to integers of `bits` bits."""
     exponent = math.frexp(float(np.abs(values).max()))[1]
-    # In two steps, since the power of two alone may overflow.
+    # Two steps are needed, because the power of two alone may overflow.
     return np.rint(np.ldexp(np.ldexp(values, -exponent), bits))
 
 
@@ -364,7 +364,7 @@ def cut_alone(
 def pair_gains(above: FloatArray, sums: FloatArray, mass: FloatArray) -> FloatArray:
     """Return the gain of the four cells of each pair of features, shape (d, d)."""
     gains = np.zeros((len(above), len(above)))
-    upper = [(above * of) @ above.T for of in (sums, mass)]  # integers: exact in any order
+    upper = [(above * of) @ above.T for of in (sums, mass)]  # sums of integers are exact
     totals = [float(of.sum()) for of in (sums, mass)]
     of_first = [of.diagonal()[:, None] for of in upper]
     of_second = [of.diagonal()[None, :] for of in upper]

@@ -325,9 +325,8 @@ def fit_pruned_cart(
     """Fit a tree and prune it with `ccp_alpha` chosen by cross-validation.
 
     A tree is grown on all rows, and its nested subtrees are found by
-    `cost_complexity_pruning_path`.
-    Each subtree is optimal for an interval of alphas. In each fold, a tree is pruned at the
-    geometric mean of this interval and tested.
+    `cost_complexity_pruning_path`. Each subtree is optimal for an interval of alphas. In each fold,
+    a tree is pruned at the geometric mean of this interval and tested.
 
     Parameters
     ----------
@@ -480,8 +479,8 @@ def _table(
         )
     if not np.isfinite([ccp_alpha, error, spread]).all() or (is_error and error.max() < smallest):
         raise ValueError(
-            "y: expected numbers whose squares times the weights neither overflow nor underflow; "
-            "rescale y or the weights"
+            "y: expected numbers whose weighted squares are within the range of float64; rescale y "
+            "or the weights"
         )
     return PruningTable(ccp_alpha, path.n_leaves, error, spread, best)
 
@@ -507,7 +506,7 @@ def _losses(
     node_loss = _loss_by_node(tree, problem, X, test, weights, power)
     price = link_prices(tree)
     ends = np.isfinite(price)
-    # Loss below each node after pruning, and the change of the loss by each pruned node.
+    # Loss in the leaves below each node after pruning, and its change when a node is pruned.
     after, change = np.where(tree.feature == LEAF, node_loss, 0.0), np.zeros(tree.n_nodes)
     full = np.where(tree.feature == LEAF, node_loss, 0.0).sum()
     for nodes in reversed(levels(tree)):

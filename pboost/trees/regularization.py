@@ -24,7 +24,7 @@ from pboost.values import (
     shown,
 )
 
-#: The options that constrain trees, with their defaults. The defaults are no constraints.
+#: The options that constrain trees, with default values that set no constraints.
 RESTRAINTS: dict[str, Any] = {
     "min_child_weight": 0.0,
     "min_split_gain": 0.0,

@@ -353,7 +353,7 @@ def test_counts_are_added():
     [
         (
             partial(pb.acquisition.fit_annotators, [1], [1, 2]),
-            "answers: expected the length of y",
+            "answers: expected the same length as y",
         ),
         (
             partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], classes=[1, 3]),
