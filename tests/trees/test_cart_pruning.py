@@ -237,7 +237,7 @@ def test_targets_whose_squares_are_rounded_to_0_are_refused(size):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0) * size
-    with pytest.raises(ValueError, match=r"y: expected numbers whose squares.*rescale"):
+    with pytest.raises(ValueError, match=r"y: expected numbers whose weighted squares.*rescale"):
         pb.fit_pruned_cart(X, y, task="regression", cv=4, rng=0)
     tree = pb.fit_pruned_cart(X, y * 2.0**600, task="regression", cv=4, rng=0)
     assert tree.n_leaves == 2
