@@ -40,7 +40,7 @@ def test_binned_search_is_pruned_as_the_exact_one(task, as_list):
 
 def test_prices_beyond_the_largest_number_are_refused():
     X, y = np.arange(12.0).reshape(-1, 1), np.arange(12) * 1e140
-    with pytest.raises(ValueError, match=r"^y: expected numbers whose squares times the weights"):
+    with pytest.raises(ValueError, match=r"^y: expected numbers whose weighted squares"):
         pb.fit_pruned_cart(X, y, task="regression", cv=3, rng=0, sample_weight=np.full(12, 1e100))
 
 
