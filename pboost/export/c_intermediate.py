@@ -268,7 +268,7 @@ Part: TypeAlias = Walk | AffineMap | EnsembleSum | Maps
 
 
 def walks(part: Part | None) -> Iterator[Walk]:
-    """Yield all walks of a representation."""
+    """Yield all `Walk` objects of a representation."""
     if isinstance(part, Walk):
         yield part
     elif isinstance(part, EnsembleSum):
@@ -279,7 +279,7 @@ def walks(part: Part | None) -> Iterator[Walk]:
 
 
 def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
-    """Return a representation with `change` applied to its walks."""
+    """Return a representation with `change` applied to each `Walk`."""
     if isinstance(part, Walk):
         return change(part)
     if isinstance(part, EnsembleSum):
@@ -344,7 +344,7 @@ def _tests(
 
 @_lower.register
 def _(graph: DecisionGraph) -> tuple[Part, str]:
-    """Return the walk through a graph, with shared nodes where paths join."""
+    """Return the `Walk` through a graph, with shared nodes where paths join."""
     n, k, inputs = graph.n_nodes, graph.n_votes, graph.inputs
     if isinstance(inputs, Oracles):
         raise NotImplementedError(
@@ -365,7 +365,7 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
 
 
 def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
-    """Return the walks through trees, with inner nodes and leaves numbered separately."""
+    """Return a `Walk` through trees, with inner nodes and leaves numbered separately."""
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
     inner = np.flatnonzero(~is_leaf)
@@ -383,7 +383,7 @@ def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
 
 @_lower.register
 def _(model: Trees) -> tuple[Part, str]:
-    """Return walks that average class shares or predictions over the trees."""
+    """Return a `Walk` that averages class shares or predictions over the trees."""
     trees = as_tree_ensemble(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
     is_lead = trees.classes is not None and len(trees.classes) == 2
@@ -411,7 +411,7 @@ def _predicts_otherwise(model: object) -> bool:
 
 @_lower.register
 def _(model: EarlyExitModel) -> tuple[Part, str]:
-    """Return the walk with the positions where prediction can stop early."""
+    """Return the `Walk` with the positions where prediction can stop early."""
     if model.item is not None:
         raise NotImplementedError(
             "model: early exits within a feature cost cannot be exported to C; export model.model "

@@ -164,7 +164,7 @@ def _offset(lowest: float, highest: float, step: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixed:
-    """A walk in fixed point.
+    """A `Walk` in fixed point.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Fixed:
 
 
 def compared(part: Part) -> Walk:
-    """Return the walk of a model; raise a NotImplementedError if int16 does not support it."""
+    """Return the `Walk` of a model; raise a NotImplementedError if int16 does not support it."""
     if not isinstance(part, Walk):
         raise NotImplementedError(
             'dtype: "int16" supports only graphs, trees and sums of trees, but this model '
@@ -211,7 +211,7 @@ def compared(part: Part) -> Walk:
 
 
 def fixed_part(part: Part, grid: Grid) -> Fixed:
-    """Return a walk with thresholds on a grid and integer votes.
+    """Return a `Walk` with thresholds on a grid and integer votes.
 
     The rounded sum differs from the exact sum in units of 2**-shift by at most `terms` / 2. For a
     chain, the votes of exit 0 are added to the start, and each node adds the difference for exit 1.
@@ -221,7 +221,7 @@ def fixed_part(part: Part, grid: Grid) -> Fixed:
 
 
 def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
-    """Return a walk in fixed point whose sums, times `factor`, do not overflow.
+    """Return a `Walk` in fixed point whose sums, times `factor`, do not overflow.
 
     With early exits, this also holds for the sums at each exit.
     """
@@ -251,7 +251,7 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
 
 
 def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
-    """Return a walk with early exits in fixed point.
+    """Return a `Walk` with early exits in fixed point.
 
     A row stops if its integer sum reaches a threshold. For class shares, the factor of an exit also
     divides the sum by the number of trees so far. Sums and factors have 31 bits. Thresholds are
@@ -366,7 +366,7 @@ def single_part(part: Part, vote_dtype: str) -> Part:
 
 
 def _votes_as(walk: Walk, change: Callable[[Array], Array]) -> Walk:
-    """Return a walk with `change` applied to its votes and initial values."""
+    """Return a `Walk` with `change` applied to its votes and initial values."""
     after = None if walk.after is None else change(walk.after)
     return replace(walk, added=change(walk.added), start=change(walk.start), after=after)
 
@@ -392,7 +392,7 @@ def _single_tests(tests: Tests) -> Tests:
 
 
 def folded(model: Model, part: Part) -> Part:
-    """Return a calibrated model as a walk for fixed point; return other models unchanged.
+    """Return a calibrated model as a `Walk` for fixed point; return other models unchanged.
 
     For a line, the votes are multiplied by the slope, so that sums are decision values. For an
     isotonic map, the value at which the probability crosses 1/2 is subtracted, which keeps the
@@ -419,7 +419,7 @@ def folded(model: Model, part: Part) -> Part:
 
 
 def _times(walk: Walk, slope: float, intercept: float) -> Walk:
-    """Return a walk whose decision value is a linear function of the original value."""
+    """Return a `Walk` whose decision value is a linear function of the original value."""
     scaled = _votes_as(walk, lambda of: slope * of.astype(np.float64))
     scaled.start[-1] += walk.divisor * intercept
     return replace(scaled, lead=len(scaled.start) > 1)

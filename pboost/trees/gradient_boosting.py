@@ -272,7 +272,8 @@ def fit_gradient_boosting(
     ValueError, TypeError
         If the data or an option is invalid; the message names the argument.
     MemoryError
-        If two numbers per class and row do not fit into memory with the softmax loss.
+        If the softmax loss needs more memory than is available. It stores two numbers per class and
+        row.
 
     Notes
     -----
@@ -284,9 +285,9 @@ def fit_gradient_boosting(
     `l2_regularization` can cause, are made unless `min_split_gain` is positive.
 
     The default of `l2_regularization` is 0 for regression, for custom losses and for losses without
-    a second derivative. For the other losses it is the weight of two rows (of one row with softmax
-    or the squared error). A custom loss ignores `l2_regularization` in leaf values unless
-    `leaf_update` is "newton".
+    a second derivative. For the other losses, it is the weight of two rows, or of one row with the
+    softmax and squared error losses. A custom loss ignores `l2_regularization` in leaf values
+    unless `leaf_update` is "newton".
 
     In a binned search, gradients are rounded first, and their sums are exact. The model therefore
     depends neither on the order of the rows nor on the processor. If the ratios of all weights to a

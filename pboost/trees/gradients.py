@@ -88,7 +88,7 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
 
 
 class Steps(NamedTuple):
-    """How leaf values are computed.
+    """Options for the computation of leaf values.
 
     A leaf value is `rate` times a step with an absolute value of at most `step_limit`. If `solved`
     is True, the step minimizes the loss; otherwise it is a Newton step. `l2` is added to the

@@ -82,10 +82,10 @@ def limits_of_growth(
 ) -> tuple[str, CartLimits]:
     """Return `growth` after resolving "auto", and the limits for it.
 
-    "auto" becomes "pooled" for few rows if the other options allow it. For more rows it stays
-    "auto" if the data must decide between independent and symmetric trees, see `growth_by_pairs`.
-    ValueError or NotImplementedError is raised if another option does not allow the requested
-    growth. `n_copies` returns the number of rows, with copies.
+    "auto" becomes "pooled" for few rows if the other options allow it. For more rows, it stays
+    "auto" if the choice of independent or symmetric trees depends on the data, see
+    `growth_by_pairs`. ValueError or NotImplementedError is raised if another option does not allow
+    the requested growth. `n_copies` returns the number of rows, with copies.
     """
     growth: str = options["growth"]
     if growth == "cost_efficient":
@@ -139,7 +139,7 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
 
 
 def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
-    """Return whether the data must decide between symmetric and independent trees."""
+    """Return whether the choice of symmetric or independent trees depends on the data."""
     if not is_of_package(loss) or loss.is_multiclass:
         return False
     # Symmetric trees of depth 3 were never better in regression.
