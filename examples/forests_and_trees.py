@@ -73,7 +73,8 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     n, near = len(verdicts), len(verdicts) - verdicts.count("no")
     count = (
         f"{near} of {n} sets ({100 * near / n:.0f} %) are within two standard errors of the "
-        f"paper's {RIVALS[learner]}, or better; {verdicts.count('better')} better by more.\n"
+        f"paper's {RIVALS[learner]} or better. The number of sets that are better by more than "
+        f"two standard errors is {verdicts.count('better')}.\n"
     )
     title = f"Accuracy in %: {learner}, and {RIVALS[learner]} of the paper"
     return f"{table(title, rows)}\n{count}"

@@ -367,7 +367,7 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
             for domain, of in zip(found, results, strict=True)
         ]
         parts.append(
-            f"With {stumps} stumps {sum(near)} of {len(near)} domains "
+            f"With {stumps} stumps, {sum(near)} of {len(near)} domains "
             f"({100 * sum(near) / len(near):.0f} %) are within two standard errors of the "
             "paper, or better.\n"
         )

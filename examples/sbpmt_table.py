@@ -161,8 +161,9 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     rows.append(["mean", *(f"{mean:.2f}" for mean in means), f"{means[0] - means[1]:+.2f}", ""])
     n, near = len(verdicts), len(verdicts) - verdicts.count("no")
     count = (
-        f"{near} of {n} sets are within two standard errors of the paper's SBPMT, or better; "
-        f"{verdicts.count('better')} better by more.\n"
+        f"{near} of {n} sets are within two standard errors of the paper's SBPMT or better. "
+        "The number of sets that are better by more than two standard errors is "
+        f"{verdicts.count('better')}.\n"
     )
     return f"{table(f'Accuracy in %: {learner}, and SBPMT of the paper', rows)}\n{count}"
 

@@ -148,7 +148,7 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(simulation, "QUICK_GRIDS", grids)
     simulation.main(["--quick", "--out", str(tmp_path)])
     printed = capsys.readouterr().out
-    assert printed.split()[0] == "members"
+    assert printed.split()[0] == "n_estimators"
     assert len(printed.splitlines()) == 12
     assert (tmp_path / simulation.FILE).read_bytes().startswith(b"\x89PNG")
     actual = simulation.curves(quick=True)
