@@ -88,8 +88,8 @@ def machine(loads: list[str]) -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
     busy = f" The load average before and after was {' and '.join(loads)}." if loads else ""
-    on = f"{_processor()}, {os.cpu_count()} cores"
-    return f"Measured on {on}, with {', '.join(versions)}.{busy}"
+    cpu = f"The processor is {_processor()} ({os.cpu_count()} cores)."
+    return f"{cpu} The versions are {', '.join(versions)}.{busy}"
 
 
 def _processor() -> str:
@@ -175,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
     remarks = [
         "Times are CPU times with one thread, unless the column title says otherwise. All figures "
         f"are medians of {reps} run{'s' if reps > 1 else ''}. {machine(loads)}",
-        *([f"Left out: {'; '.join(skipped)}."] if skipped else []),
+        *([f"These measurements are left out: {'; '.join(skipped)}."] if skipped else []),
     ]
     print("\n\n".join([*(table.text() for table in tables), *remarks]))
     if options.markdown:

@@ -113,7 +113,7 @@ def test_command(example, folder, tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert "Accuracy in %: forest, and RandomForest of the paper" in printed.out
     assert re.search(r"\d of 2 sets", printed.out)
-    assert "Left out" not in printed.out
+    assert "left out" not in printed.out
     written = path.read_text(encoding="utf-8")
     assert written.split(".. tables start here\n\n")[1] == printed.out.removesuffix("\n")
     assert [line.split(":")[0] for line in printed.err.splitlines()] == ["Iris", "BHP"]

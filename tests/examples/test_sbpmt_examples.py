@@ -123,7 +123,7 @@ def test_command(example, folder, tmp_path, capsys, monkeypatch):
     first = capsys.readouterr()
     assert "Accuracy in %: SBPMT, and SBPMT of the paper" in first.out
     assert re.search(r"\d of 3 sets are within two standard errors", first.out)
-    assert "Left out: Glass (no data)" in first.out
+    assert "left out: Glass (no data)" in first.out
     assert re.search(r"Iris, SBPMT: [0-9.e-]+ s per fit", first.err)
     assert set(json.loads(results.read_text())) == {"Iris", "Pima-indians", "BHP"}
     written = path.read_text(encoding="utf-8")
