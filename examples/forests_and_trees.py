@@ -74,7 +74,7 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     count = (
         f"On {near} of {n} sets ({100 * near / n:.0f} %), the accuracy is within two standard "
         f"errors of the paper's {RIVALS[learner]} or better. It is better by more than two "
-        f"standard errors on {verdicts.count('better')} sets.\n"
+        f"standard errors on {verdicts.count('better')} of these sets.\n"
     )
     title = f"Accuracy in %: {learner}, and {RIVALS[learner]} of the paper"
     return f"{table(title, rows)}\n{count}"

@@ -163,7 +163,7 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     count = (
         f"On {near} of {n} sets, the accuracy is within two standard errors of the paper's SBPMT "
         "or better. It is better by more than two standard errors on "
-        f"{verdicts.count('better')} sets.\n"
+        f"{verdicts.count('better')} of these sets.\n"
     )
     return f"{table(f'Accuracy in %: {learner}, and SBPMT of the paper', rows)}\n{count}"
 

@@ -100,7 +100,7 @@ def test_comparison_names_the_right_column(example):
     text = example.comparison(sets, results, "boosted trees")
     assert re.search(r"Iris +9 +10 +90\.00 ± 0\.50 +94\.00 ± 7\.34 +-4\.00 +yes", text)
     assert re.search(r"Letter +9 +10 +90\.00 ± 0\.50 +96\.12 ± 0\.36 +-6\.12 +no", text)
-    assert "1 of 2 sets (50 %) are within" in text
+    assert "1 of 2 sets (50 %), the accuracy is within" in text
 
 
 def test_command(example, folder, tmp_path, monkeypatch, capsys):

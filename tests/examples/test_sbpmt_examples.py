@@ -122,7 +122,7 @@ def test_command(example, folder, tmp_path, capsys, monkeypatch):
     example.main(command)
     first = capsys.readouterr()
     assert "Accuracy in %: SBPMT, and SBPMT of the paper" in first.out
-    assert re.search(r"\d of 3 sets are within two standard errors", first.out)
+    assert re.search(r"\d of 3 sets, the accuracy is within two standard errors", first.out)
     assert "left out: Glass (no data)" in first.out
     assert re.search(r"Iris, SBPMT: [0-9.e-]+ s per fit", first.err)
     assert set(json.loads(results.read_text())) == {"Iris", "Pima-indians", "BHP"}
