@@ -338,8 +338,8 @@ def tables(sets: list[DataSet], results: list[Results]) -> str:
         for name in results[0]
     }
     parts = [
-        f"Means of {folds} folds. Cells are *test error in % (comparisons per test row)* unless "
-        "the title says otherwise.\n",
+        f"All figures are means over {folds} folds. Cells contain *test error in % (comparisons "
+        "per test row)* unless the title says otherwise.\n",
         table_by_budget(f"All {len(sets)} sets: mean error (mean cost)", of_all),
         table_by_budget("Mean rank by error (sets on which best)", ranks_and_wins(results)),
         table_by_budget(

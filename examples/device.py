@@ -248,7 +248,10 @@ def tables(results: list[tuple[str, list[dict[str, list[float]]]]]) -> str:
             cells = [f"{b:.0f} {c:.1f} {e:.2f}".split() for b, c, e in figures]
             rows.append([name, *(cell for of in cells for cell in of)])
         title = f"Models of at most {limit} bytes, {' '.join(compiler()[:2])} -Os"
-        parts += [table(title, rows), f"pboost errs least on {ahead} of {len(results)} sets.\n"]
+        parts += [
+            table(title, rows),
+            f"pboost has the lowest error on {ahead} of {len(results)} sets.\n",
+        ]
     return "\n".join(parts)
 
 

@@ -72,8 +72,9 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
         rows.append([data.name, str(len(data.y)), str(ours.folds), *cells])
     n, near = len(verdicts), len(verdicts) - verdicts.count("no")
     count = (
-        f"{near} of {n} sets ({100 * near / n:.0f} %) are within two standard errors of the "
-        f"paper's {RIVALS[learner]}, or better; {verdicts.count('better')} better by more.\n"
+        f"On {near} of {n} sets ({100 * near / n:.0f} %), the accuracy is within two standard "
+        f"errors of the paper's {RIVALS[learner]} or better. It is better by more than two "
+        f"standard errors on {verdicts.count('better')} of these sets.\n"
     )
     title = f"Accuracy in %: {learner}, and {RIVALS[learner]} of the paper"
     return f"{table(title, rows)}\n{count}"
@@ -96,7 +97,7 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
     parts.append(learners_table(found, results))
     if left_out:
         stop_reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
-        parts.append(f"Left out: {stop_reasons}.\n")
+        parts.append(f"These data sets are left out: {stop_reasons}.\n")
     return "\n".join(parts)
 
 

@@ -144,8 +144,9 @@ def main() -> None:
     often = table(("what", "asked", "holds", "standard error"), result)
     loose = [(what, f"{value:.2%}") for what, value in looseness()]
     text = (
-        f"{often}\n\nHow loose they are, of AdaBoost with 100 stumps on 10,000 rows of twonorm, "
-        f"with 95 %:\n\n{table(('bound', 'error at most'), loose)}\n"
+        f"{often}\n\nThe next table compares the bounds for AdaBoost with 100 stumps on 10,000 "
+        "rows of twonorm, at a confidence level of 95 %:\n\n"
+        f"{table(('bound', 'error at most'), loose)}\n"
     )
     if options.rst:
         options.rst.write_text(text)

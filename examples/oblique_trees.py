@@ -367,14 +367,14 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
             for domain, of in zip(found, results, strict=True)
         ]
         parts.append(
-            f"With {stumps} stumps {sum(near)} of {len(near)} domains "
+            f"With {stumps} stumps, the errors on {sum(near)} of {len(near)} domains "
             f"({100 * sum(near) / len(near):.0f} %) are within two standard errors of the "
             "paper, or better.\n"
         )
     parts += [wins(found, results), times(found, results)]
     if left_out:
         stop_reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
-        parts.append(f"Left out: {stop_reasons}.\n")
+        parts.append(f"These data sets are left out: {stop_reasons}.\n")
     return "\n".join(parts)
 
 

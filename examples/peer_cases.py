@@ -16,7 +16,7 @@ MOST = object()
 #: The compared quantities, with their names in the table.
 COMPARED = {
     "values": "decision values",
-    "most": "greatest with a split",
+    "most": "largest value with a split",
     "columns": "features in use",
     "root": "rows at the root",
     "rounds": "rounds kept",
@@ -251,7 +251,7 @@ CASES = (
         },
         differences=dict.fromkeys(
             ("lightgbm", "xgboost"),
-            "splits of negative gain are made here if `min_split_gain` is 0",
+            "pboost makes splits with a negative gain if `min_split_gain` is 0",
         ),
     ),
     Case(
@@ -263,7 +263,7 @@ CASES = (
         },
         shared=("l2_regularization",),
         differences={
-            "lightgbm": "the first tree, without a split, is the constant of least loss there",
+            "lightgbm": "in LightGBM, the first tree has no split and contains the best constant",
         },
         name="min_split_gain=1e-6, l2_regularization=100.0",
     ),
@@ -285,7 +285,7 @@ CASES = (
         "most",
         differences=dict.fromkeys(
             ("lightgbm", "xgboost"),
-            "gains are those of bounded leaf values there",
+            "the library computes gains from the bounded leaf values",
         ),
         name="min_split_gain, max_delta_step=0.4",
     ),
@@ -310,7 +310,7 @@ CASES = (
         "root",
         differences=dict.fromkeys(
             ("lightgbm", "xgboost"),
-            "each row is drawn by itself there, with this probability",
+            "the library draws each row independently with this probability",
         ),
     ),
     Case(
@@ -403,8 +403,8 @@ CASES = (
         },
         shared=("categorical_features",),
         differences={
-            "lightgbm": "here gains lose what chance makes of many categories; there it is added "
-            "to the Hessians by which categories are put in order",
+            "lightgbm": "pboost reduces the gains of many categories; LightGBM adds the value to "
+            "the Hessians by which the categories are sorted",
         },
     ),
     Case(
@@ -453,7 +453,7 @@ CASES = (
         "rounds",
         ("n_estimators", "learning_rate"),
         {
-            HIST: "the rounds after the best one are kept there",
+            HIST: "scikit-learn keeps the rounds after the best round",
         },
     ),
     Case(
@@ -479,7 +479,9 @@ CASES = (
             },
         },
         "most",
-        differences={"lightgbm": "here what the loss falls by has to pay, half of the gain"},
+        differences={
+            "lightgbm": "pboost compares the cost with the decrease of the loss, half of the gain"
+        },
         name="cost_tradeoff, log loss",
     ),
     Case(
@@ -488,7 +490,7 @@ CASES = (
         {
             "xgboost": {"multi_strategy": "multi_output_tree", "num_class": 3},
         },
-        differences={"xgboost": "Hessians are 2 p (1 - p) there"},
+        differences={"xgboost": "Hessians are 2 p (1 - p) in XGBoost"},
     ),
     Case(
         "squared_error",
@@ -513,18 +515,18 @@ NUMBERS = {
     },
     "huber": {"lightgbm": {"alpha": 2.0}, "xgboost": {"huber_slope": 2.0}},
 }
-_MORE = "its Hessian is exp(f + 0.7) there, with `max_delta_step` 0.7"
+_MORE = "the library's Hessian is exp(f + 0.7), with `max_delta_step` 0.7"
 #: Reasons for differences, by loss and library; "" applies to all libraries.
 OTHER_LOSSES: dict[str, dict[str, str]] = {
     "softmax": {
-        "lightgbm": "Hessians are 1.5 p (1 - p) there, J / (J - 1) of J classes",
-        "xgboost": "Hessians are 2 p (1 - p) there",
+        "lightgbm": "Hessians are 1.5 p (1 - p) in LightGBM, J / (J - 1) with J classes",
+        "xgboost": "Hessians are 2 p (1 - p) in XGBoost",
     },
     "poisson": {"lightgbm": _MORE, "xgboost": _MORE + ", which also bounds leaf values"},
-    "huber": {"xgboost": "another loss there: delta**2 (sqrt(1 + (f - y)**2 / delta**2) - 1)"},
+    "huber": {"xgboost": "the loss is delta**2 (sqrt(1 + (f - y)**2 / delta**2) - 1) in XGBoost"},
 }
-_RENEWED = "here `l2_regularization` counts in the quantile of a leaf, too"
-_NEWTON = "leaf values are one Newton step there, here the best step"
+_RENEWED = "in pboost, `l2_regularization` also changes the quantile of a leaf"
+_NEWTON = "leaf values are a Newton step in the library, and the best step in pboost"
 #: Reasons for different leaf values, by loss and option.
 OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
     ("huber", ""): {"lightgbm": _NEWTON},

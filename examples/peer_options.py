@@ -295,7 +295,8 @@ def table(rows: Iterator[Row], heading: str) -> Iterator[str]:
     """Yield the lines of a table."""
     yield from (f".. list-table:: {heading}", "   :header-rows: 1")
     yield from ("   :widths: 20 16 22 16 14 14 22", "")
-    first = "option here", "library", "option there", "compared", "here", "there", "difference"
+    first = ["pboost option", "library", "library option", "compared"]
+    first += ["in pboost", "in the library", "difference"]
     yield from (f"   {' ' if k else '*'} - {cell}" for k, cell in enumerate(first))
     for row in rows:
         yield from cells_of(row)

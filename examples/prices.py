@@ -374,12 +374,13 @@ def summary(results: Results) -> str:
         overall += np.mean(gaps) < 0
         rows.append(cells)
     said.append(
-        "Ours is lower on "
+        "pboost has a lower error on "
         + ", ".join(
             f"{n} of {len(results)} sets at {s} %" for n, s in zip(better, SHARES, strict=True)
         )
-        + f"; on {overall} of {len(results)} in the mean over budgets. Mean price by budget: "
-        + ", ".join(f"{who} {np.mean(cost):.3f}" for who, cost in costs.items())
+        + f". On average over the budgets, it has a lower error on {overall} of {len(results)} "
+        "sets. The mean feature cost divided by the budget is "
+        + " and ".join(f"{np.mean(cost):.3f} for {who}" for who, cost in costs.items())
         + ".\n"
     )
     title = "Error in % at equal feature cost (in brackets: pboost minus lightgbm, paired)"

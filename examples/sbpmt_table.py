@@ -161,8 +161,9 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     rows.append(["mean", *(f"{mean:.2f}" for mean in means), f"{means[0] - means[1]:+.2f}", ""])
     n, near = len(verdicts), len(verdicts) - verdicts.count("no")
     count = (
-        f"{near} of {n} sets are within two standard errors of the paper's SBPMT, or better; "
-        f"{verdicts.count('better')} better by more.\n"
+        f"On {near} of {n} sets, the accuracy is within two standard errors of the paper's SBPMT "
+        "or better. It is better by more than two standard errors on "
+        f"{verdicts.count('better')} of these sets.\n"
     )
     return f"{table(f'Accuracy in %: {learner}, and SBPMT of the paper', rows)}\n{count}"
 
@@ -197,7 +198,7 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
     parts += [side_by_side(found, results), times(found, results)]
     if left_out:
         stop_reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
-        parts.append(f"Left out: {stop_reasons}.\n")
+        parts.append(f"These data sets are left out: {stop_reasons}.\n")
     return "\n".join(parts)
 
 

@@ -87,8 +87,9 @@ def machine(loads: list[str]) -> str:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    busy = f" Load average before and after: {', '.join(loads)}." if loads else ""
-    return f"{_processor()}, {os.cpu_count()} cores; {', '.join(versions)}.{busy}"
+    busy = f" The load average before and after was {' and '.join(loads)}." if loads else ""
+    cpu = f"The processor is {_processor()} ({os.cpu_count()} cores)."
+    return f"{cpu} The versions are {', '.join(versions)}.{busy}"
 
 
 def _processor() -> str:
@@ -172,9 +173,9 @@ def main(arguments: list[str] | None = None) -> int:
     tables = [TABLES[job](results) for job in options.jobs]
     skipped = notes(results)
     remarks = [
-        f"CPU time unless a column says wall; one thread unless it says two; medians of {reps} "
-        f"run{'s' if reps > 1 else ''} in turn. {machine(loads)}",
-        *([f"Left out: {'; '.join(skipped)}."] if skipped else []),
+        "Times are CPU times with one thread, unless the column title says otherwise. All figures "
+        f"are medians of {reps} run{'s' if reps > 1 else ''}. {machine(loads)}",
+        *([f"These measurements are left out: {'; '.join(skipped)}."] if skipped else []),
     ]
     print("\n\n".join([*(table.text() for table in tables), *remarks]))
     if options.markdown:

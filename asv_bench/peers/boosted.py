@@ -359,10 +359,11 @@ def main(arguments: list[str] | None = None) -> int:
         trees = options.trees or TREES[task]
         tables.append(table(task, sizes if task == TASKS[0] else sizes[-1:], trees, options))
     fits = options.reps * (3 if tasks[0] in TASKS and options.rows is None else 1)
-    minimum = f"the least of {fits} fits" if fits > 1 else "one fit each"
-    drawn = f"; losses of {options.draws} draws" if options.draws > 1 else ""
-    peak = "; memory above imports and data" if options.memory else ""
-    message = f"CPU time, one thread, {minimum}{drawn}{peak}. {machine(loads + _load())}"
+    minimum = f"the minimum of {fits} fits" if fits > 1 else "from a single fit"
+    drawn = f" Losses are means over {options.draws} data sets." if options.draws > 1 else ""
+    peak = " Memory does not include imports and data." if options.memory else ""
+    times = f"Times are CPU times with one thread, {minimum}.{drawn}{peak}"
+    message = f"{times} {machine(loads + _load())}"
     print("\n\n".join([*(part.text() for part in tables), message]))
     if options.rst:
         parts = [part for item in tables for part in (item.rst(), "")]

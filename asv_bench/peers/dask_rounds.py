@@ -474,8 +474,8 @@ def main():
         tables.append(peers(sizes[0], reps))
     print("\n\n".join(table.text() for table in tables))
     remarks = [
-        f"The least of {reps} runs; of the last table the difference between {FEW} and {MANY} "
-        f"rounds. {machine([*before, *_load()])}"
+        f"Times are the minimum of {reps} runs. In the last table, the time per tree is computed "
+        f"from fits of {FEW} and {MANY} rounds. {machine([*before, *_load()])}"
     ]
     if options.rst:
         options.rst.write_text(as_rst(tables, remarks), encoding="utf-8")

@@ -105,7 +105,7 @@ def main() -> None:
             rows.append(row_of(name, n_rows, n_rounds, pairs(partial(fit, X, y), options.pairs)))
             print(*rows[-1], sep="  ", flush=True)
     table = Table(f"Second thread: wall time, {N_FEATURES} features", HEADER, rows)
-    remarks = [f"The least of {options.pairs} interleaved pairs. {machine([])}"]
+    remarks = [f"Times are the minimum of {options.pairs} interleaved runs. {machine([])}"]
     if options.rst:
         options.rst.write_text(as_rst([table], remarks), encoding="utf-8")
 

@@ -100,7 +100,7 @@ def test_comparison_names_the_right_column(example):
     text = example.comparison(sets, results, "boosted trees")
     assert re.search(r"Iris +9 +10 +90\.00 ± 0\.50 +94\.00 ± 7\.34 +-4\.00 +yes", text)
     assert re.search(r"Letter +9 +10 +90\.00 ± 0\.50 +96\.12 ± 0\.36 +-6\.12 +no", text)
-    assert "1 of 2 sets (50 %) are within" in text
+    assert "1 of 2 sets (50 %), the accuracy is within" in text
 
 
 def test_command(example, folder, tmp_path, monkeypatch, capsys):
@@ -113,7 +113,7 @@ def test_command(example, folder, tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert "Accuracy in %: forest, and RandomForest of the paper" in printed.out
     assert re.search(r"\d of 2 sets", printed.out)
-    assert "Left out" not in printed.out
+    assert "left out" not in printed.out
     written = path.read_text(encoding="utf-8")
     assert written.split(".. tables start here\n\n")[1] == printed.out.removesuffix("\n")
     assert [line.split(":")[0] for line in printed.err.splitlines()] == ["Iris", "BHP"]

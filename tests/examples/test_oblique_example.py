@@ -147,8 +147,8 @@ def test_command(example, folder, tmp_path, monkeypatch, capsys):
     example.main(["--quick", "--rst", str(path)])
     printed = capsys.readouterr()
     assert "Error in % with 50 stumps" in printed.out
-    assert "Left out: Adult-strech (no data)" in printed.out
-    assert re.search(r"With 200 stumps \d of 3 domains", printed.out)
+    assert "left out: Adult-strech (no data)" in printed.out
+    assert re.search(r"With 200 stumps, the errors on \d of 3 domains", printed.out)
     written = path.read_text(encoding="utf-8")
     assert written.split(".. tables start here\n\n")[1] == printed.out.removesuffix("\n")
     assert [line.split(":")[0] for line in printed.err.splitlines()] == ["Bupa", "Monks2", "Sonar"]

@@ -122,8 +122,8 @@ def test_command(example, folder, tmp_path, capsys, monkeypatch):
     example.main(command)
     first = capsys.readouterr()
     assert "Accuracy in %: SBPMT, and SBPMT of the paper" in first.out
-    assert re.search(r"\d of 3 sets are within two standard errors", first.out)
-    assert "Left out: Glass (no data)" in first.out
+    assert re.search(r"\d of 3 sets, the accuracy is within two standard errors", first.out)
+    assert "left out: Glass (no data)" in first.out
     assert re.search(r"Iris, SBPMT: [0-9.e-]+ s per fit", first.err)
     assert set(json.loads(results.read_text())) == {"Iris", "Pima-indians", "BHP"}
     written = path.read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(simulation, "QUICK_GRIDS", grids)
     simulation.main(["--quick", "--out", str(tmp_path)])
     printed = capsys.readouterr().out
-    assert printed.split()[0] == "members"
+    assert printed.split()[0] == "n_estimators"
     assert len(printed.splitlines()) == 12
     assert (tmp_path / simulation.FILE).read_bytes().startswith(b"\x89PNG")
     actual = simulation.curves(quick=True)
