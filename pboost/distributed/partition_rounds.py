@@ -193,7 +193,7 @@ class ShardedRounds(Rounds):
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
         """Quantize the derivatives in these units, and make the root."""
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
-        how = self.is_wide, self._wants_squares, self._class
+        how = self.is_wide, self._wants_squares, self._class, self.square_scale
         packed = Quantise(of_gradient, of_curvature, *how)
         if self._guessed is not None and self._guessed[0].packed == packed:
             self.talk.tell(packed)
@@ -358,9 +358,11 @@ class ShardedRounds(Rounds):
             leaves = np.concatenate([self._key[made], children])
         answer, n = self.talk.ask(SplitNodes(*arguments, self._wants_squares, leaves)), len(leaves)
         self._ends = None
+        split_sums, end_sums = answer.total, n * (3 if self.steps.shrinkage else 1)
         if n:
-            self._ends = Answer(answer.total[-n:], answer.maxima[3 * k :].reshape(n, 4))
-        n_below, squares, masses = np.split(answer.total[: len(answer.total) - n], [k, 3 * k])
+            split_sums, of_ends = np.split(split_sums, [len(split_sums) - end_sums])
+            self._ends = Answer(of_ends, answer.maxima[3 * k :].reshape(n, 4))
+        n_below, squares, masses = np.split(split_sums, [k, 3 * k])
         masses = masses.reshape(int((counted >= 0).sum()), self.masses.shape[1])
         mixed = answer.maxima[: 3 * k].reshape(k, 3)
         return Halves(key, counted, n_below, squares.reshape(k, 2), mixed, masses)
@@ -414,13 +416,14 @@ class ShardedRounds(Rounds):
         step = np.zeros(len(leaf), dtype=STEP)
         step["u"], step["y"], step["size"], step["heaviest"] = at_leaves.maxima.T
         step["u"] *= self._sign
-        step["n_copies"] = at_leaves.total
+        step["n_copies"] = n_copies = at_leaves.total[: len(leaf)]
+        self._sums = at_leaves.total[len(leaf) :].reshape(-1, len(leaf))
         guess = -unit * nodes["gradient"][leaf] / (nodes["curvature"][leaf] + self.node_l2)
         step_limit = min(steps.step_limit, self.loss.limit)
         boost.begin_steps(self, step, guess, steps.l2, step_limit, steps.solved)
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
         if self.loss_code == boost.OF_SHARES and not steps.solved:  # quantized sums may suffice
-            is_fine = nodes["curvature"][leaf] >= boost.FINE * at_leaves.total
+            is_fine = nodes["curvature"][leaf] >= boost.FINE * n_copies
             step["at"][is_fine], is_open[is_fine] = (
                 np.clip(guess, -step_limit, step_limit)[is_fine],
                 0,
@@ -433,6 +436,11 @@ class ShardedRounds(Rounds):
             boost.take_looks(self, step, sums, is_open)
         nodes["mean"][leaf] = steps.rate * step["at"]
         self._leaf = leaf
+
+    def _spread(self, nodes: Array) -> FloatArray:
+        spread = np.zeros((len(nodes), 2))
+        spread[self._leaf] = self._sums.T
+        return spread
 
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Add the grown tree to the decision values in the partitions."""

@@ -102,13 +102,17 @@ class GradientRange(NamedTuple):
 
 
 class Quantise(NamedTuple):
-    """Command to quantize derivatives in these units and begin a tree; requests root sums."""
+    """Command to quantize derivatives in these units and begin a tree; requests root sums.
+
+    With `leaf_shrinkage`, `square_scale` is the factor of the squared gradients, otherwise 0.
+    """
 
     gradient: float
     curvature: float
     is_wide: bool
     wants_squares: bool
     of_class: int
+    square_scale: float
 
 
 class Guessed(NamedTuple):
@@ -493,6 +497,7 @@ class RoundShard:
 
     def _begun(self, command: BeginFit, _: bool) -> None:
         weight, n = self._weight, len(self._y)
+        self._is_shrunk = False
         listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         self._listed: IntArray = listed.astype(np.int32)
         copies = int(weight.sum()) if self._are_copies and weight is not None else len(listed)
@@ -509,7 +514,7 @@ class RoundShard:
             RoundWeights(weight, self._are_copies, *counts),
             self._f[0],
             limits,
-            Steps(1.0, np.inf, True, 0.0),
+            Steps(1.0, np.inf, True, 0.0, shrinkage=1.0),  # commands have the value
             None,
             self._workers,
         )
@@ -598,6 +603,7 @@ class RoundShard:
             return None
         arrays, n = self._rounds, len(self._listed)
         self._spans, self._class = [(0, n)], command.of_class
+        self._is_shrunk = command.square_scale > 0
         arrays.n_listed, arrays.rows[:n] = n, self._listed
         self._has_words = not self._is_past
         if self._has_words:
@@ -609,6 +615,8 @@ class RoundShard:
             arrays.is_wide = command.is_wide
             if command.is_wide and not len(arrays.low):
                 arrays.low = np.empty(len(arrays.packed), dtype=np.int64)
+            if command.square_scale:
+                arrays.note_squares(command.gradient, command.square_scale)
             boost.pack(arrays, command.gradient, command.curvature)
         self._has_slopes = False
         if not is_asked:
@@ -681,14 +689,20 @@ class RoundShard:
         return answer if is_asked else None
 
     def _at_leaves(self, leaves: IntArray) -> Answer | None:
-        """Gather the rows of leaves; return bounds of their losses, weights and copies."""
+        """Gather the rows of leaves; return bounds of their losses, weights and copies.
+
+        With `leaf_shrinkage`, the sums of squared gradients and of weights follow the copies.
+        """
         self._leaves = self._spans_of(leaves)
         if self._is_past:
             return None
         sums = np.empty((len(leaves), 5))
         boost.gather(self._rounds, self._leaves, sums)
         sums[:, 0] *= self._sign
-        return Answer(sums[:, 4], sums[:, :4])
+        totals = sums[:, 4:]
+        if self._is_shrunk:
+            totals = np.column_stack([totals, self._rounds.sums_in(self._leaves)])
+        return Answer(totals.T.ravel(), sums[:, :4])
 
     def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:
         if not is_asked:

@@ -34,6 +34,13 @@ from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray
 
+#: With ``n_estimators="auto"``, the number of rounds after which a fit chooses their total number,
+#: and the number of rounds before that which it looks at.
+DECIDED_AFTER, DECIDED_BY = 40, 10
+#: The total numbers to choose from, and the share of the squared leaf values that shrinkage has to
+#: keep for the larger one.
+FEW_ROUNDS, MANY_ROUNDS, CLEAR = 100, 200, 0.6
+
 
 class Growing(NamedTuple):
     """The loss, limits and options for the growth of trees."""
@@ -364,7 +371,10 @@ class SumFit:
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
         growing = growing._replace(
             limits=replace(limits, criterion="squared_error"),
-            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
+            steps=growing.steps._replace(
+                l2=growing.steps.l2 / unit,
+                row_weight=1.0 if weights.are_copies else rows.of_row / rows.greatest,
+            ),
             restraints=growing.restraints.of_unit(unit),
         )
         self.rounds = rows.rounds(growing, self.bias, workers)
@@ -373,7 +383,9 @@ class SumFit:
 
     def grow(self, bar: Bar, n_reported: int) -> GradientBoostingModel:
         """Add trees and return the model; skip the callback in the first `n_reported` rounds."""
-        with self.workers, bar(self.settings["n_estimators"], "steps", n_reported) as callback:
+        total = self.settings["n_estimators"]
+        total = FEW_ROUNDS if total == "auto" else total
+        with self.workers, bar(total, "steps", n_reported) as callback:
             return self._model(self._run(callback, n_reported))
 
     def go_on(self, n_estimators: int, bar: Bar) -> GradientBoostingModel:
@@ -383,10 +395,16 @@ class SumFit:
 
     def _run(self, callback: Callback | None, n_reported: int) -> str:
         """Add trees until training ends; return the reason."""
-        for step in range(len(self.trees) + 1, self.settings["n_estimators"] + 1):
-            if self.end:
+        kept = list[float]()
+        while not self.end:
+            step, total = len(self.trees) + 1, self.settings["n_estimators"]
+            if total == "auto" and step > DECIDED_AFTER:
+                total = MANY_ROUNDS if np.mean(kept[-DECIDED_BY:]) >= CLEAR else FEW_ROUNDS
+                self.settings = {**self.settings, "n_estimators": total}
+            if total != "auto" and step > total:
                 break
             record = self._add(step)
+            kept.append(self.rounds.kept)
             if callback is None or record is None or step <= n_reported:
                 continue
             if callback(step, record):
@@ -422,6 +440,8 @@ class SumFit:
     def _model(self, stop_reason: str) -> GradientBoostingModel:
         """Return the model with the rounds up to the lowest validation loss."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
+        if self.settings["n_estimators"] == "auto":  # training ended before the decision
+            self.settings = {**self.settings, "n_estimators": FEW_ROUNDS}
         return GradientBoostingModel(
             self._forest(kept),
             self.bias,

@@ -20,6 +20,8 @@ MOST_OF_ROW = 64
 
 #: Resolution of weights, relative to the largest weight, if their sums must be exact.
 UNITS = 2.0**31
+#: Resolution of weights, relative to the largest weight, if float64 holds the sum of 2**32 of them.
+COARSE_UNITS = 2.0**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +55,13 @@ class RoundWeights:
             return None
         units = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
         return np.where(self.of_rows > 0, np.maximum(units, 1.0), 0.0).astype(np.int64)
+
+    def in_exact_units(self) -> tuple[FloatArray | None, float]:
+        """Return weights as integers whose sum is exact, and their scale; None if all are 1."""
+        if self.of_rows is None or self.are_copies:
+            return self.of_rows, 1.0
+        units = np.maximum(np.rint(self.of_rows * COARSE_UNITS), 1.0)
+        return np.where(self.of_rows > 0, units, 0.0), COARSE_UNITS
 
     def sum(self, values: FloatArray) -> float:
         """Return the weighted sum of numbers >= 0; it does not depend on their order."""
@@ -93,7 +102,8 @@ class Steps(NamedTuple):
     A leaf value is `rate` times a step with an absolute value of at most `step_limit`. If `solved`
     is True, the step minimizes the loss; otherwise it is a Newton step. `l2` is added to the
     Hessian of a leaf, in units of the largest weight, and `sums` is the option
-    `histogram_precision`.
+    `histogram_precision`. `shrinkage` is the option
+    `leaf_shrinkage`, and `row_weight` the weight of one row, see `weight_of_copy`.
     """
 
     rate: float
@@ -101,6 +111,8 @@ class Steps(NamedTuple):
     solved: bool
     l2: float
     sums: str = "auto"
+    shrinkage: float = 0.0
+    row_weight: float = 1.0
 
 
 #: Maximum absolute derivative of a custom loss, so that sums of squares do not overflow.

@@ -96,9 +96,9 @@ def draws_columns(options: Mapping[str, object]) -> bool:
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
     """Raise NotImplementedError for options that need a binned search."""
-    for name, default in {"l2_regularization": 0.0, **RESTRAINTS}.items():
+    for name, default in {"l2_regularization": 0.0, "leaf_shrinkage": 0.0, **RESTRAINTS}.items():
         value = options[name]
-        if name == "l2_regularization" and value == "auto":
+        if isinstance(value, str) and value == "auto":
             continue
         if value is not None if default is None else value != default:
             raise NotImplementedError(

@@ -47,6 +47,8 @@ class ClassRounds:
 
     def __init__(self, n_trees: int, total: float) -> None:
         self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
+        #: Mean of `Rounds.kept` over the trees of the last round.
+        self.kept = 1.0
 
     def halved(self, steps: Steps) -> Steps:
         """Return the options for leaf values. With two classes, trees take half a step."""
@@ -81,7 +83,7 @@ class ClassRounds:
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the trees of a round on the listed rows and add them; return None on overflow."""
-        trees = []
+        trees, kept = [], 0.0
         for k in range(self.n_trees):
             self.take_class(k, len(rows))
             grown = self.tree_rounds.grown(rows)
@@ -89,6 +91,8 @@ class ClassRounds:
                 return None
             self.add_class(k, grown, rows)
             trees.append(grown)
+            kept += self.tree_rounds.kept
+        self.kept = kept / self.n_trees
         self.look()
         return trees
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import boost, derived, softmax
+from pboost._core import boost, derived, shrinkage, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import HOLES, LEVELS
@@ -163,6 +163,14 @@ class Rounds:
         #: current tree.
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
+        #: 
+With `leaf_shrinkage`: squared gradients, and weights as integers times `weight_scale`.
+        self.squares = np.empty(0)
+        #: Sum of squared values of the last tree after shrinkage, divided by that before.
+        self.kept = 1.0
+        self.weight_units, self.weight_scale = None, 1.0
+        if steps.shrinkage:
+            self.weight_units, self.weight_scale = weight.in_exact_units()
         #: Maximum number of rows whose packed gradients can be added without overflow.
         self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
@@ -323,12 +331,16 @@ class Rounds:
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]
         self._find_steps(grown, unit)
+        if self.steps.shrinkage:
+            self._shrink(grown, unit)
         if self.restraints.direction is not None:
             self._bound_steps(grown.nodes, self.steps.rate * unit)
         return grown
 
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
         """Pack the gradients and Hessians of the rows in these units, and initialize the root."""
+        if self.steps.shrinkage:
+            self.note_squares(of_gradient, self.square_scale)
         boost.begin(self, of_gradient, of_curvature)
 
     def _grow_nodes(self) -> None:
@@ -440,6 +452,56 @@ class Rounds:
         best = self.loss.leaf_values(self.y[rows], self.f[rows], weight, count)
         nodes["mean"][leaves] = steps.rate * np.clip(best, -step_limit, step_limit)
 
+    def note_squares(self, of_gradient: float, scale: float) -> None:
+        """Compute the squared gradients of all rows, in units of 1 / scale."""
+        if not len(self.squares):
+            self.squares = np.empty(len(self.y))
+        shrinkage.note_squares(self, of_gradient, scale, self.squares)
+
+    @property
+    def square_scale(self) -> float:
+        """Factor of the squared gradients; 0 without `leaf_shrinkage`."""
+        is_weighted = self.weight is not None and not self.are_copies
+        scale = shrinkage.square_scale(self.is_wide, is_weighted, self.n_copies)
+        return scale if self.steps.shrinkage else 0.0
+
+    def _spread(self, nodes: Array) -> FloatArray:
+        """Return the sums of squared gradients and of weights in leaves, 0 in inner nodes."""
+        leaves = nodes["feature"] < 0
+        spans = np.column_stack([nodes["start"], nodes["stop"]])[leaves].astype(np.int64)
+        spread = np.zeros((len(nodes), 2))
+        spread[leaves] = self.sums_in(spans)
+        return spread
+
+    def sums_in(self, spans: NDArray[np.int64]) -> FloatArray:
+        """Return the sums of squared gradients and of weights in leaves, as integers."""
+        sums = np.empty((2, len(spans)))
+        shrinkage.leaf_sums(self, spans, self.squares, sums[0])
+        if self.weight_units is None:
+            sums[1] = spans[:, 1] - spans[:, 0]
+        else:
+            shrinkage.leaf_sums(self, spans, self.weight_units, sums[1])
+        return sums.T
+
+    def _shrink(self, grown: Grown, unit: float) -> None:
+        """Shrink the leaf values toward those of the ancestors, see `leaf_shrinkage`."""
+        nodes, steps = grown.nodes, self.steps
+        spread = self._spread(nodes)
+        spread /= self.square_scale, self.weight_scale
+        step_limit = min(steps.step_limit, self.loss.limit)
+        self.kept = shrinkage.shrink_leaves(
+            nodes,
+            grown.children,
+            spread,
+            np.empty(len(nodes)),
+            steps.shrinkage,
+            steps.row_weight,
+            self.node_l2,
+            step_limit,
+            steps.rate,
+            unit,
+        )
+
     def _bound_steps(self, nodes: Array, unit: float) -> None:
         """Clip the leaf values to the bounds from monotonic constraints."""
         mean = np.clip(nodes["mean"], unit * nodes["least"], unit * nodes["most"])
@@ -500,7 +562,9 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number = 0.0, 0
+        self.mean_loss, self.number, self.kept = 0.0, 0
+, 1.0  # only the first changes here
+
         #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()

@@ -123,6 +123,7 @@ PEERS = {
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
     "leaf_update": Peers(catboost="leaf_estimation_method"),
+    "leaf_shrinkage": NONE,
     "l2_regularization": Peers(
         "l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"
     ),

@@ -1,0 +1,23 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def square_scale(is_wide: bool, is_weighted: bool, n_copies: int) -> float: ...
+def note_squares(
+    arrays: object, gradient_scale: float, scale: float, squares: NDArray[Any]
+) -> None: ...
+def leaf_sums(
+    arrays: object, spans: NDArray[Any], values: NDArray[Any], found: NDArray[Any]
+) -> None: ...
+def shrink_leaves(
+    nodes: NDArray[Any],
+    children: NDArray[Any],
+    spread: NDArray[Any],
+    step: NDArray[Any],
+    shrinkage: float,
+    row_weight: float,
+    l2: float,
+    most: float,
+    rate: float,
+    unit: float,
+) -> float: ...

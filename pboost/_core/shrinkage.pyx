@@ -1,0 +1,89 @@
+"""Leaf values that are shrunk along the path from the root, by the James-Stein rule.
+
+See `Rounds` in trees/tree_rounds.py, whose arrays are borrowed for one call. Sums of squares are sums of
+integers, so they do not depend on the order of the rows.
+"""
+from pboost._core._address cimport to_read, to_write
+from pboost._core._boost_leaf cimport OF_GRADIENT, Rows, scale_of
+from pboost._core._boost_read cimport read_rows, residual_of
+from pboost._core._boost_round cimport Node
+from pboost._core._boost_shrink cimport (
+    MOST_SQUARE, LeafSums, Shrink, Spread, Squares, leaf_sums_part, shrink_tree, squares_part,
+)
+from pboost._core._team cimport Threads, run_ranges, team_at
+from pboost._core.types cimport int32_t, int64_t
+
+cdef enum:
+    OF_WIDE = 35  # bits of a gradient in wide sums
+
+
+def square_scale(bint is_wide, bint is_weighted, Py_ssize_t n_copies):
+    """Return the factor of squared gradients, in packed units, with which their sum is exact."""
+    cdef int bits = 2 * (OF_WIDE if is_wide else OF_GRADIENT)
+    return scale_of(2.0 ** (bits + 1) * (MOST_SQUARE if is_weighted else 1), n_copies)
+
+
+def note_squares(arrays, double gradient_scale, double scale, double[::1] squares):
+    """Compute the squared gradients times the weights, before the gradients are packed (OUT squares (n,)).
+
+    Gradients times `gradient_scale` are squared, multiplied by `scale` and rounded to integers.
+    """
+    cdef Rows rows = read_rows(arrays)
+    cdef const double* residual = residual_of(arrays)
+    cdef Squares all
+    cdef Py_ssize_t n = arrays.codes.shape[1], share = arrays.share
+    cdef Threads* team = team_at(arrays.team)
+    if squares.shape[0] != n:
+        raise ValueError("note_squares: expected a number per row")
+    all.rows, all.square = &rows, &squares[0]
+    all.gradient = <const double*>to_read(arrays.packed, sizeof(double)) if residual == NULL else residual
+    all.is_weighted = residual == NULL and not rows.are_copies
+    all.gradient_scale, all.square_scale = gradient_scale, scale
+    all.most = MOST_SQUARE * 2.0 ** (2 * (OF_WIDE if arrays.is_wide else OF_GRADIENT))
+    with nogil:
+        run_ranges(team, 0, n, share, squares_part, &all)
+
+
+def leaf_sums(arrays, const int64_t[:, ::1] spans, const double[::1] values, double[::1] found):
+    """Sum integers per row over the rows of leaves (OUT found (k,))."""
+    cdef Py_ssize_t n = arrays.n_listed, share = arrays.share
+    cdef Threads* team = team_at(arrays.team)
+    cdef LeafSums all
+    cdef Py_ssize_t k
+    for k in range(spans.shape[0]):
+        if spans.shape[1] != 2 or not 0 <= spans[k, 0] <= spans[k, 1] <= n:
+            raise ValueError("leaf_sums: expected spans of listed rows")
+    if values.shape[0] != arrays.codes.shape[1] or found.shape[0] != spans.shape[0]:
+        raise ValueError("leaf_sums: arrays of different sizes")
+    found[:] = 0.0
+    if n == 0 or spans.shape[0] == 0:
+        return
+    all.rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
+    all.spans, all.n, all.value, all.found = &spans[0, 0], spans.shape[0], &values[0], &found[0]
+    all.in_hand = 0
+    with nogil:
+        run_ranges(team, 0, n, share, leaf_sums_part, &all)
+
+
+def shrink_leaves(
+    nodes, const int32_t[:, ::1] children, double[:, ::1] spread, double[::1] step, double shrinkage,
+    double row_weight, double l2, double most, double rate, double unit
+):
+    """Shrink the leaf values of a tree in preorder toward those of their ancestors (IN/OUT nodes (n,)).
+
+    IN/OUT spread (n, 2): sums of squared gradients, in packed units, and of weights; given for leaves. OUT
+    step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`. Returns the weighted sum of
+    squared leaf values after shrinkage divided by that before.
+    """
+    cdef Shrink all
+    cdef double kept
+    all.n = len(nodes)
+    if not children.shape[0] == spread.shape[0] == step.shape[0] == all.n or spread.shape[1] != 2:
+        raise ValueError("shrink_leaves: arrays of different sizes")
+    all.node, all.children = <Node*>to_write(nodes, sizeof(Node)), &children[0, 0]
+    all.spread, all.value = <Spread*>&spread[0, 0], &step[0]
+    all.shrinkage, all.row_weight, all.l2 = shrinkage, row_weight, l2
+    all.most, all.rate, all.unit = most, rate, unit
+    with nogil:
+        kept = shrink_tree(&all)
+    return kept

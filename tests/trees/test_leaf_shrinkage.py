@@ -1,0 +1,143 @@
+"""Shrunk leaf values, and the number of trees that follows from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.shrinkage import shrunk_values
+
+import pboost as pb
+from pboost.trees import boosting_loop
+
+
+def table(n=240, seed=0):
+    """Return features with missing values, classes and row weights that are copies."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    label = np.where(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0, 1, 0)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, label, rng.integers(1, 4, n).astype(float)
+
+
+def fit(X, y=None, **options):
+    return pb.fit_gradient_boosting(X, y, **{"max_depth": 4, "leaf_shrinkage": 2.0, **options})
+
+
+def arrays(model):
+    trees = model.trees
+    return [trees.feature, trees.threshold, trees.children, trees.value]
+
+
+def assert_same(first, second):
+    for one, other in zip(arrays(first), arrays(second), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def rows_in_nodes(tree, X):
+    """Return which nodes are on the path of each row, shape (n, n_nodes)."""
+    visited = np.zeros((len(X), tree.n_nodes))
+    for row, path in enumerate(pb.inspection.decision_path(tree, X)):
+        visited[row, path] = 1.0
+    return visited
+
+
+@pytest.mark.parametrize("weights", ["none", "copies", "fractions"])
+@pytest.mark.parametrize("strength", [0.5, 2.0])
+def test_leaf_values_are_those_of_the_twin(weights, strength):
+    X, label, copies = table()
+    weight = {
+        "none": np.ones(240),
+        "copies": copies,
+        "fractions": np.random.default_rng(5).uniform(0.5, 2.0, 240),
+    }
+    weight = weight[weights]
+    unit = weight.mean() if weights == "fractions" else 1.0
+    options = {"n_estimators": 1, "init": "zero", "leaf_update": "newton", "learning_rate": 0.5}
+    options["sample_weight"] = None if weights == "none" else weight
+    plain = fit(X, label, leaf_shrinkage=0.0, **options)
+    model = fit(X, label, leaf_shrinkage=strength, **options)
+    tree = model.trees[0]
+    np.testing.assert_array_equal(tree.feature, plain.trees[0].feature)
+    gradient, hessian = np.where(label, -0.5, 0.5), np.full(240, 0.25)
+    args = tree.children, gradient, hessian, weight / unit, 2.0, strength
+    expected = shrunk_values(rows_in_nodes(plain.trees[0], X), *args)
+    leaf = tree.feature < 0
+    rounding = 1e-4 if weights == "fractions" else 1e-12  # packed sums round weighted gradients
+    np.testing.assert_allclose(tree.value[leaf], 0.5 * expected[leaf], rtol=0, atol=rounding)
+    assert np.abs(tree.value - plain.trees[0].value).max() > 0.1
+
+
+def test_noise_is_shrunk_and_signal_is_not():
+    X = np.repeat(np.arange(8.0), 20)[:, None]
+    signal = np.array([0.0, 3.0, 1.0, 5.0, 2.0, 9.0, 4.0, 7.0])[X[:, 0].astype(int)]
+    noise = np.random.default_rng(0).normal(size=len(X))
+    for y, low, high in ((signal, 0.95, 1.0), (noise, 0.0, 0.3)):
+        models = [fit(X, y, n_estimators=3, leaf_shrinkage=c, task="regression") for c in (0, 2)]
+        plain, shrunk = (np.var(pb.predict(model, X)) for model in models)
+        assert low <= shrunk / plain <= high
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_leaf_nodes": 7}, {"histogram_precision": "wide"}, {"loss": "softmax"}],
+    ids=str,
+)
+def test_threads_orders_copies_and_partitions(options):
+    X, label, copies = table()
+    options = {"n_estimators": 4, **options}
+    model = fit(X, label, sample_weight=copies, **options)
+    assert_same(model, fit(X, label, sample_weight=copies, n_threads=2, **options))
+    order = np.random.default_rng(1).permutation(len(X))
+    assert_same(model, fit(X[order], label[order], sample_weight=copies[order], **options))
+    rows = np.repeat(np.arange(len(X)), copies.astype(int))
+    assert_same(model, fit(X[rows], label[rows], **options))
+    parts = np.array_split(np.arange(len(X)), 3)
+    source = pb.partitions(
+        [X[k] for k in parts], [label[k] for k in parts], sample_weight=[copies[k] for k in parts]
+    )
+    assert_same(model, fit(source, **options))
+
+
+def test_bounds_hold_for_shrunk_values():
+    X, label, _ = table()
+    model = fit(X, label, n_estimators=5, max_delta_step=0.3, learning_rate=1.0)
+    assert np.abs(model.trees.value).max() <= 0.3
+    X = np.nan_to_num(X)
+    model = fit(X, label, n_estimators=20, monotonic_cst={0: 1})
+    assert pb.inspection.is_monotone(model, 0)
+
+
+def test_rows_of_any_scale():
+    """The scale of a regression target does not change which part of a value is kept."""
+    X, _, _ = table()
+    y = np.nan_to_num(X[:, 0]) + np.random.default_rng(2).normal(size=len(X))
+    models = [fit(X, y * k, n_estimators=3, task="regression") for k in (1.0, 2.0**200)]
+    np.testing.assert_array_equal(models[0].trees.value * 2.0**200, models[1].trees.value)
+
+
+def test_refused():
+    X, label, _ = table()
+    with pytest.raises(NotImplementedError, match=r"leaf_shrinkage: .*search=\"binned\""):
+        fit(X, label, search="exact")
+    with pytest.raises(NotImplementedError, match=r"leaf_shrinkage: .*one_output_per_tree"):
+        fit(X, label, loss="softmax", multi_strategy="multi_output_tree")
+    with pytest.raises(ValueError, match="leaf_shrinkage: expected a number"):
+        fit(X, label, leaf_shrinkage=-1.0)
+
+
+def test_number_of_trees(monkeypatch):
+    """With little noise there are more trees; settings have the number."""
+    for name, value in (("DECIDED_AFTER", 6), ("DECIDED_BY", 3), ("FEW_ROUNDS", 8)):
+        monkeypatch.setattr(boosting_loop, name, value)
+    monkeypatch.setattr(boosting_loop, "MANY_ROUNDS", 12)
+    X, _, _ = table()
+    noise = np.random.default_rng(0).integers(0, 2, len(X))
+    for y, expected in ((np.nan_to_num(X[:, 0]) > 0, 12), (noise, 8)):
+        model = fit(X, y, n_estimators="auto")
+        assert len(model.trees) == model.settings["n_estimators"] == expected
+        assert_same(model, fit(X, y, n_estimators=expected))
+    stopped = fit(X, noise, n_estimators="auto", callback=lambda step, record: step == 2)
+    assert len(stopped.trees) == 2
+    assert stopped.settings["n_estimators"] == 8
+    with pytest.raises(ValueError, match=r"n_estimators: .*auto"):
+        fit(X, noise, n_estimators="all")
