@@ -163,8 +163,7 @@ class Rounds:
         #: current tree.
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
-        #: 
-With `leaf_shrinkage`: squared gradients, and weights as integers times `weight_scale`.
+        #: With `leaf_shrinkage`: squared gradients, and weights as integers times `weight_scale`.
         self.squares = np.empty(0)
         #: Sum of squared values of the last tree after shrinkage, divided by that before.
         self.kept = 1.0
@@ -562,9 +561,7 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number, self.kept = 0.0, 0
-, 1.0  # only the first changes here
-
+        self.mean_loss, self.number, self.kept = 0.0, 0, 1.0  # only the first changes here
         #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()
