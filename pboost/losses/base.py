@@ -129,7 +129,10 @@ class Loss:
     max_delta_step : float or None
         Default of `max_delta_step` in regression.
     held : float
-        Default of `l2_regularization` in classification, as a number of rows.
+        Default of `l2_regularization` in classification and for the squared error, as a number of
+        rows.
+    shrinkage : float
+        Default of `leaf_shrinkage`.
     kernel_at_0 : float or None
         Value of the compiled loss at f = 0, if it omits a constant of each row.
     elsewhere : str
@@ -163,6 +166,7 @@ class Loss:
     is_summed: ClassVar[bool] = False
     max_delta_step: ClassVar[float | None] = None
     held: ClassVar[float] = 2.0
+    shrinkage: ClassVar[float] = 2.0
     kernel_at_0: ClassVar[float | None] = None
     elsewhere: ClassVar[str] = ""
     use: ClassVar[str] = ""

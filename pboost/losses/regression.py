@@ -30,6 +30,7 @@ class Squared(Loss):
     link: ClassVar[str] = "lead"
     is_summed: ClassVar[bool] = True
     held: ClassVar[float] = 1.0
+    shrinkage: ClassVar[float] = 1.5
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
     reported: ClassVar[float] = 2.0

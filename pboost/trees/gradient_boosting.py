@@ -54,8 +54,6 @@ from pboost.values.options import FitOptions, Option, builder, filled
 
 #: Default `max_delta_step` for classification, the bound on the targets of LogitBoost.
 MAX_STEP = 4.0
-#: Default `leaf_shrinkage`.
-SHRINKAGE = 2.0
 #: Options that have the same meaning in `fit_cart`.
 TREE_OPTIONS = (
     "max_depth",
@@ -99,7 +97,7 @@ class TuningOptions(TypedDict, total=False):
         values shrink the leaf values. "auto" depends on the loss (see Notes).
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
-        within its noise. 1 to 3 suit deep trees; 0 is off. "auto" is 2 (see Notes).
+        within its noise. 1 to 3 suit deep trees; 0 is off. "auto" depends on the loss (see Notes).
     subsample : float, int or None
         Number of training rows for each tree, or fraction in (0, 1]. The rows are drawn without
         replacement. None uses all rows.
@@ -108,17 +106,17 @@ class TuningOptions(TypedDict, total=False):
         None considers all features.
     """
 
-    n_estimators: Annotated[int | Auto, Option(100, check_rounds)]
+    n_estimators: Annotated[int | Auto, Option("auto", check_rounds)]
     learning_rate: Annotated[
         float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)
     ]
-    max_depth: Annotated[int | None, Option(3, check_integer, min_value=1)]
+    max_depth: Annotated[int | None, Option(6, check_integer, min_value=1)]
     max_leaf_nodes: Annotated[
         int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
     ]
     min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
     l2_regularization: Annotated[float | Auto, Option("auto", check_l2)]
-    leaf_shrinkage: Annotated[float | Auto, Option(0.0, check_l2)]
+    leaf_shrinkage: Annotated[float | Auto, Option("auto", check_l2)]
     subsample: Annotated[float | int | None, Option(None, check_bag)]
     max_features: Annotated[FeatureCount | float | None, Option(None)]
 
@@ -299,17 +297,18 @@ def fit_gradient_boosting(
     The gain is about twice the reduction of the loss. Splits with a negative gain, which
     `l2_regularization` can cause, are made unless `min_split_gain` is positive.
 
-    The default of `l2_regularization` is 0 for regression, for custom losses and for losses without
-    a second derivative. For the other losses, it is the weight of two rows, or of one row with the
-    softmax and squared error losses. A custom loss ignores `l2_regularization` in leaf values
-    unless `leaf_update` is "newton".
+    The default of `l2_regularization` is the weight of two rows, or of one row with the softmax and
+    squared error losses. It is 0 for other regression losses, for custom losses and for losses
+    without a second derivative. A custom loss ignores `l2_regularization` in leaf values unless
+    `leaf_update` is "newton".
 
     `leaf_shrinkage` compares the Newton steps of two children, t**2 = (G1 / H1 - G2 / H2)**2 / v,
     with an estimate v of the variance of the difference. From the root to the leaves, a child's
     step is that of its parent plus the difference of both times max(0, 1 - leaf_shrinkage / t**2).
-    "auto" is 0 for losses without a second derivative, custom losses, "multi_output_tree" and an
-    exact search. With ``n_estimators="auto"``, 200 trees are fitted if trees 31 to 40 keep at least
-    0.6 of the squared leaf values.
+    "auto" is 1.5 for the squared error and 2 for other losses. It is 0 for losses without a second
+    derivative, custom losses, "multi_output_tree" and an exact search. With
+    ``n_estimators="auto"``, 200 trees are fitted if trees 31 to 40 keep at least 0.6 of the squared
+    leaf values.
 
     In a binned search, gradients are rounded first, and their sums are exact. The model therefore
     depends neither on the order of the rows nor on the processor. If the ratios of all weights to a
@@ -442,8 +441,8 @@ def begin_sum(
     settings["growth"], limits = growth
     if state is not None and draws(settings):
         settings["rng"] = state
-    is_held_back = (
-        isinstance(rows.problem.columns, BinnedColumns) and options["task"] == "classification"
+    is_held_back = isinstance(rows.problem.columns, BinnedColumns) and (
+        options["task"] == "classification" or loss.name == "squared_error"
     )
     steps = Steps(
         options["learning_rate"],
@@ -468,7 +467,8 @@ def _shrinkage(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> float:
     if not isinstance(shrinkage, str):
         return float(shrinkage)
     is_single = options["multi_strategy"] == "one_output_per_tree"
-    return SHRINKAGE if is_single and not is_exact and _held(loss) > 0 else 0.0
+    is_known = is_of_package(loss) and loss.has_curvature
+    return loss.shrinkage if is_single and not is_exact and is_known else 0.0
 
 
 def _leaf_update(leaf_update: str, loss: Loss) -> str:
