@@ -5,9 +5,9 @@ the class and the vote is positive, or if it has another class and the vote is n
 criterion and the certificate are sums over the classes [1]_.
 
 With uncertain observations, all rows reach all nodes. A row takes each exit with a probability that
-depends on its side of the split and on its class, and that multiplies its weights for all classes.
-The probability of reaching an exit is the product along the path from the root of the tree. It is
-computed again when the exit is split.
+depends on its side of the split and on its class. The weights of the row are multiplied by this
+probability. The probability of reaching an exit is the product along the path from the root of the
+tree. The product is computed again when the exit is split.
 
 .. [1] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
    predictions", Machine Learning 37 (1999), sections 7 and 8.
@@ -48,7 +48,7 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.multiclass_search import LabelSearch, SearchNode, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
-#: Maximum bytes of sums that are kept for open exits; the others are computed again.
+#: Maximum bytes of stored sums of open exits. Sums that do not fit are computed again.
 MOST_KEPT = 1 << 28
 #: Chains without training errors end when the certificate is below this.
 LEAST = 1e-9
@@ -67,7 +67,7 @@ class ExactLabels:
 
 @dataclass(slots=True, eq=False)
 class LabelSplit:
-    """The best stump of an exit, and the votes (2, J) of the exits it makes."""
+    """The best stump of an exit, and the votes (2, J) of the two new exits."""
 
     cut: StumpCut
     votes: FloatArray
@@ -78,7 +78,8 @@ class LabelSplit:
 
 @dataclass(slots=True, eq=False)
 class Pair:
-    """The two exits of a node, and the sums of the node until one exit needs its own."""
+    """The two exits of a node, and the sums of the node, which are later divided among the
+    exits."""
 
     classes: IntArray
     sums: Sums
@@ -103,17 +104,17 @@ class LabelExit:
         For each class, in fixed point: the weights of all rows at the root of the tree, the weights
         of the rows with the class, and the initial weights of the rows with the class.
     for_it, against : ndarray of float64, shape (J,)
-        For each class, the factors of the weights since then, for rows with the class and for the
-        other rows.
+        For each class, the product of the factors on the path from the root of the tree, for rows
+        with the class and for rows with another class.
     mass : float
         Sum of the current weights, in fixed point.
     bound : float
         Sum of the current unrounded weights, relative to all initial weights.
     settled : ndarray of bool, shape (J,)
-        Classes that have been voted for at an exit above whose rows all have the class, or all have
-        another class.
+        Classes for which an exit above already has the maximum vote, because all or none of its
+        rows have the class.
     reach, error : float
-        Fraction of the initial weight at the exit, and the same without its largest class.
+        Fraction of the initial weight at the exit, and this fraction without the largest class.
     """
 
     serial: int
@@ -220,10 +221,10 @@ class LabelTrees(Growth, BestFirst):
         return reason if self._rounds == 1 else "all rounds are done"
 
     def _is_done(self) -> bool:
-        """Return whether another tree would repeat the last one, or has no weights."""
+        """Return whether another tree would be useless."""
         if self.certificate[-1] < LEAST:
             return True
-        # With smoothing, the votes of pure exits depend on their weight, and so do the trees.
+        # With smoothing, the votes of pure exits depend on their weights, so the next tree differs.
         pure = not any(len(exit_.mixed) for exit_ in self.open.values())
         return pure and self.rule.smoothing == 0
 
@@ -274,7 +275,7 @@ class LabelTrees(Growth, BestFirst):
         """Merge all open exits."""
         exits = [*self.open.values()]
         for exit_ in exits:
-            exit_.pair = exit_.sums = None  # frees the sums, since a pair refers to its exits
+            exit_.pair = exit_.sums = None
         self._put_on_scale()
         parts = [self._add_up(exit_.rows, exit_.for_it, exit_.against) for exit_ in exits]
         edges = tuple(sorted(edge for exit_ in exits for edge in exit_.edges))
@@ -408,8 +409,8 @@ class LabelTrees(Growth, BestFirst):
     ) -> FloatArray:
         """Return the votes of an exit, given the weights of the rows with and without each class.
 
-        A settled class has already got the maximum vote. It gets no further vote while all rows or
-        none have the class, unless smoothing changes the vote.
+        A settled class already has the maximum vote from an exit above. It gets no further vote
+        here, unless smoothing changes the vote.
         """
         odds = np.array([half_log_odds(p, n, delta) for p, n in zip(own_mass, other, strict=True)])
         odds[settled & ((own_mass == 0) | (other == 0)) & (np.abs(odds) == VOTE_LIMIT)] = 0.0
@@ -417,7 +418,7 @@ class LabelTrees(Growth, BestFirst):
         return votes
 
     def _fill(self, exit_: LabelExit) -> None:
-        """Compute the sums of an exit; for the second exit of a node by subtraction."""
+        """Compute the sums of an exit. The larger exit of a node is computed by subtraction."""
         if exit_.sums is not None:
             return
         pair, every = exit_.pair, self._labels.needs_all
@@ -446,7 +447,7 @@ class LabelTrees(Growth, BestFirst):
         return self._weight, self._scale
 
     def _have_fewer(self, pair: Pair) -> bool:
-        """Return whether both exits have so few classes left that new sums are cheaper."""
+        """Return whether adding up the rows of both exits is cheaper than subtracting sums."""
         blocks = kernels.lanes_of(len(pair.classes))[0]
         return all(2 * kernels.lanes_of(len(exit_.mixed))[0] <= blocks for exit_ in pair.exits)
 
@@ -530,7 +531,7 @@ def _boosted(own_mass: Array, other: Array, for_it: FloatArray, against: FloatAr
     return math.fsum([*(for_it * own_mass).tolist(), *(against * other).tolist()])
 
 
-#: Smaller weights and sums are raised to this number.
+#: Lower limit of weights and of their sums.
 TINY = 1e-290
 #: Number of rows whose weights are computed at a time.
 BLOCK = 4096
@@ -583,9 +584,10 @@ class SoftLabelTrees(LabelTrees):
         observation: TableObservation,
     ) -> None:
         self._observation = observation
-        self._at_exit: Any = None  # weights (n, width) at the current exit
-        self._here = -1  # serial number of the current exit
-        self._arriving = np.empty(0, dtype=np.int64)  # initial weights there, in fixed point
+        # Of the current exit: weights (n, width), serial number, initial weights in fixed point.
+        self._at_exit: Any = None
+        self._here = -1
+        self._arriving = np.empty(0, dtype=np.int64)
         super().__init__(data, search, rule, rounds, limits)
         self.observer = LabelTables(search)  # type: ignore[assignment]
 
@@ -621,7 +623,7 @@ class SoftLabelTrees(LabelTrees):
         return arrival(self.data.label, sides)
 
     def _arrive(self, exit_: SoftLabelExit) -> None:
-        """Compute the weights at an exit, and their sums on a scale that suits them."""
+        """Compute the weights at an exit, their fixed-point scale and their sums."""
         if self._here == exit_.serial:
             return
         total = float(exit_.totals.sum()) / exit_.scale
@@ -713,13 +715,13 @@ class SoftLabelTrees(LabelTrees):
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, [*parts], table)
 
     def _by_side(self, cut: StumpCut, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return weights by side, class of the row and class, and the reach by the first two."""
+        """Return weights (side, class of the row, class) and the reach (side, class of the row)."""
         sums = self._sums_by_side(cut, scale).swapaxes(0, 1)
         arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
         return sums[:, :, 0], arriving.astype(np.float64)
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
-        """Return sums of weights by class of the row, side, kind of sum and class: (J, 2, 3, J)."""
+        """Return sums of weights (J, 2, 3, J): class of the row, side, kind of sum, class."""
         sums = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of
@@ -727,7 +729,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(sums)
 
     def _masses(self, sums: NDArray[np.int64], taken: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return for each class the weight at an exit of its rows, and of the other rows."""
+        """Return, per class, the weight at an exit of rows with the class and of all other rows."""
         J = self.n_labels
         parts = (taken[:, :, None] * sums).reshape(2 * J, J)
         is_own = np.tile(np.eye(J, dtype=bool), (2, 1))
@@ -754,7 +756,7 @@ class SoftLabelTrees(LabelTrees):
         self._enter(edges, self._add_up(self._rows))
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
-        """Replace the weights by their sums over the exits."""
+        """Replace the weights of each row by their sum over the exits."""
         parts = ((self._probability(exit_), exit_.for_it, exit_.against) for exit_ in exits)
         join_weights(self._weight, self.data.label, parts, self._room())
 

@@ -1,12 +1,12 @@
 """Growth of graphs with uncertain observations, in which each row can reach many exits.
 
 A port is a set of merged exits, with the rows that reach it. Growth finds a split for a port, or
-takes it from a model, and adds a node there. In a soft tree each exit is its own port: every node
-is trained on all rows, with their weights at its exit.
+takes the split of an existing model, and adds a node. In a soft tree each exit is its own port:
+every node is trained on all rows, with their weights at its exit.
 
 Since the outcome of a split is uncertain, a row takes each exit with some probability and has
-weight at both. As one path leads to each exit of a tree, the reach of a row is its boosted weight
-times a factor of its class, and is not stored.
+weight at both exits. Only one path leads to each exit of a tree. The reach of a row is therefore
+its boosted weight times a factor of its class, and need not be stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pboost.observation.answers import Answers, Observer, Tables, only_exit, sid
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
 
-#: Bytes of weights that are allocated at a time, to get few large pages.
+#: Bytes per allocation of weights. Large allocations use large memory pages.
 BLOCK_BYTES = 8_000_000
 #: Certificate per node below which the rounding of earlier sums may matter.
 CANCELS = 1e-6
@@ -49,7 +49,7 @@ MOST_BUFFERS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortSplit:
-    """A weak classifier for a port, its observations, and the votes of the exits it makes."""
+    """A weak classifier for a port, its observations, and the votes of its two exits."""
 
     cut: Cut
     answers: Answers
@@ -138,7 +138,7 @@ class PortGrowth(Growth):
     def find(self, port: Any) -> PortSplit | None:
         """Return the best split of a port, or None if there is none."""
         weights = self.weights_at(port)
-        # Both classes need weight. Remainders of absent rows are 0 in fixed point.
+        # A split needs rows of both classes. Tiny weights are 0 in fixed point.
         cut = self.best(port, weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
@@ -150,9 +150,10 @@ class PortGrowth(Growth):
         raise NotImplementedError
 
     def with_side(self, port: Port, split: PortSplit) -> PortSplit:
-        """Return a split in its final form.
+        """Set the exit for missing values of a split.
 
-        Missing values, and categories without weight, take the exit with the larger reach.
+        If there were none in training, they take the exit with the larger reach, as do categories
+        without weight.
         """
         if not self.search.is_open(split.cut):
             return split
@@ -195,10 +196,10 @@ def joined(ports: list[Any]) -> Any:
 
 @dataclass(slots=True, eq=False)
 class SoftExit(Port):
-    """An open exit of a soft tree; its votes are the sum along the path from the root.
+    """An open exit of a soft tree. Its votes are summed along the path from the root.
 
-    Its weights are computed when they are needed, from the weights at the exit `above` and the
-    split there. `above` keeps its weights as long as it has `waiting` exits below.
+    The weights are computed when they are needed, from the split and the weights at `above`.
+    `above` keeps its weights as long as it has `waiting` exits below.
     """
 
     serial: int = 0
@@ -238,7 +239,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
-        self.bounds: dict[int, float] = {}  # bounds of the open exits
+        self.bounds: dict[int, float] = {}
         # Weights are relative to the sum of all initial weights.
         self.total = self.sum_of_weights()
         negative, positive = (mass / (data.scale * self.total) for mass in data.class_masses())
@@ -305,7 +306,7 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )
             self.add(opened[-1])
-        self.forget()  # after both exits were added, since they share the weights above
+        self.forget()  # only now, since both exits use the weights above
         self.free(exit_)
         return opened
 
@@ -355,8 +356,8 @@ class SoftTree(PortGrowth, BestFirst):
         """Free the weights of exits that will probably not be split.
 
         A split never produces a larger bound than the exit it splits. Therefore, with n nodes left,
-        only the n largest exits are split, unless some of them cannot be. Weights that are needed
-        after all are computed again from the root.
+        only the n exits with the largest bounds are split, unless some of them have no split.
+        Weights that are needed later are computed again from the root.
         """
         left = self.limits.nodes - self.n_nodes
         if self.limits.growth == "largest_bound" and self.n_waiting > 2 * left + 2:
@@ -406,7 +407,7 @@ class SoftTree(PortGrowth, BestFirst):
             assert at.above.split is not None
             ((_, side),), split = at.edges, at.above.split
             vote = split.step.votes[side]
-            # Weights along the path need not fit the scale of the weights at its end.
+            # Each exit of the path has its own fixed-point scale.
             weights = Weights(self.buffer(), self.fixed, fixed_scale(at.bound), (0, 0))
             split.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
             if at is not path[0]:

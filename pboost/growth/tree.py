@@ -68,7 +68,7 @@ class CartLimits:
         Smoothing of the categories' shares toward the share of the node, see `fit_cart`.
     comparisons : tuple of float
         Maximum mean number of comparisons of each tree with ``growth="cost_efficient"``; the last
-        number also holds for all further trees.
+        number applies to all further trees.
     feature_costs : FeatureCosts or None
         Costs of features. Splits then maximize the gain divided by the cost still to pay.
     """
@@ -97,7 +97,7 @@ class TreeArrays:
 
     #: Stop reasons by the status of the kernel.
     stop_reasons: ClassVar[Mapping[str, str]]
-    #: For rows in partitions: the remote tree, and the methods that continue it, by status.
+    #: For rows in partitions: the remote tree, and its method for each status of the kernel.
     ahead: Any = None
     callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
@@ -123,12 +123,12 @@ class TreeArrays:
         self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
         self.rows = rows[:0] if exact else rows.copy()
         if self.ranks is not None:
-            # The first column determines the order, as with sorted columns.
+            # Rows are sorted by the first column, like in sorted columns.
             self.rows = self.ranks[0, rows].argsort(kind="stable").astype(np.int32)
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        # Unit of the weights of nodes; in a boosted tree these are relative to all weight.
+        # Unit of the weights of nodes. In a boosted tree, weights are relative to their sum.
         self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
@@ -190,9 +190,9 @@ class CartArrays(TreeArrays):
         self.exponent = data.weight_exponent
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
-        """Start a tree of the same classification problem with other positive weights.
+        """Start another tree for the same rows and classes with new positive weights.
 
-        `order` has the original sorted orders.
+        `order` contains the sorted orders of all rows, before any split.
         """
         data = self.data
         rows = data.rows if data.exact else None
@@ -271,7 +271,7 @@ def thresholds_of(
     between: Callable[[IntArray, IntArray, IntArray], FloatArray],
     special: NDArray[np.uint8] | None,
 ) -> FloatArray:
-    """Return the thresholds of splits; `between` computes those between two rows or bins."""
+    """Return the thresholds of splits; `between` computes thresholds between two rows or bins."""
     if special is None:
         return between(feature, low, high)
     threshold = np.where(low < 0, HALF, MOST_FLOAT)
@@ -286,7 +286,7 @@ def tree_columns(
     """Return the start of each tree, and the arrays of `TREE_COLUMNS` for all trees."""
     sizes = [len(tree.nodes) for tree in grown]
     root = np.cumsum([0, *sizes])
-    # As raw bytes, since NumPy concatenates structs slowly, field by field.
+    # Copy raw bytes, since NumPy concatenates structured arrays field by field, which is slow.
     kind = grown[0].nodes.dtype
     raw = np.dtype((np.void, kind.itemsize))
     nodes = np.concatenate([tree.nodes.view(raw) for tree in grown]).view(kind)
@@ -447,7 +447,7 @@ class BoostedArrays(TreeArrays):
         return columns.n_below(feature, self.order[feature, start:stop], threshold)
 
     def thresholds(self, nodes: NDArray[np.int64]) -> FloatArray:
-        """Return the thresholds of splits that were searched for."""
+        """Return the thresholds of splits that the search has found."""
         feature, low, high = (self.node[name][nodes] for name in ("feature", "low", "high"))
         return thresholds_of(feature, low, high, self._between, self.special)
 
@@ -458,7 +458,7 @@ class BoostedArrays(TreeArrays):
             return np.asarray(columns.threshold(feature, low, None))
         if not self.exact:
             return np.asarray(columns.threshold(feature, low, columns.bin_start[feature, high]))
-        # The kernel returns the two rows next to the split, since rows have moved since then.
+        # `low` and `high` are the rows next to the split.
         return np.asarray(midpoint(columns.values(feature, low), columns.values(feature, high)))
 
     def newest(self) -> StepRecord:
@@ -488,7 +488,7 @@ class BoostedArrays(TreeArrays):
         return np.asarray(negative + positive)
 
     def _missing(self, split: NDArray[np.int64]) -> FloatArray:
-        """Return the exits for missing values: the exit of larger reach if there were none."""
+        """Return the exits for missing values; by default, the exit with larger reach."""
         child = self.node["child"][split]
         heavier = np.asarray(is_heavier(self._mass_at(child + 1), self._mass_at(child)))
         if self.special is None:
@@ -507,7 +507,6 @@ class BoostedArrays(TreeArrays):
     def _real_sums_at(self, node: int) -> tuple[float, float]:
         start, stop = (int(self.node[name][node]) for name in ("start", "stop"))
         if self.exact and node:
-            # The order of the feature that splits the parent is always up to date.
             parent = int(self.node["parent"][node])
             rows = self.order[int(self.node["feature"][parent]), start:stop] & ROW_MASK
         else:
@@ -518,7 +517,7 @@ class BoostedArrays(TreeArrays):
     def sure(self, certificate: FloatArray, split: NDArray[np.int64]) -> FloatArray:
         """Return certificates, computed from unrounded weights if rounding may have changed them.
 
-        `split` lists the split nodes in their order.
+        `split` lists the nodes in the order in which they were split.
         """
         n = 2 * len(split) + 1
         nodes, gathered = self.node[:n], self.vote["gathered"][:n]
@@ -595,7 +594,7 @@ class BoostedArrays(TreeArrays):
 def limits_of(
     weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, n_replayed: int = 0
 ) -> CartLimits:
-    """Return the limits of a boosted tree for n rows; the first `n_replayed` splits are given."""
+    """Return the limits of a boosted tree for n rows that starts with replayed splits."""
     leaves = 1 + min(limits.nodes, n_replayed + max(n - 1, 1), MOST_NODES)
     return CartLimits(
         weak.criterion,

@@ -38,7 +38,7 @@ from pboost.values.options import Option
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], Array]
 #: Default of `n_iter_no_change`.
 PATIENCE = 50
-#: Value of the setting `validation` if the rows were passed by the user.
+#: Stored value of `validation` if the user passed the rows.
 GIVEN = "given"
 
 
@@ -72,8 +72,8 @@ class ValidationRows:
     X : ndarray, shape (n, d), or None
         Values of a validation set, or of drawn rows that cannot be binned.
     y : ndarray, shape (n,)
-        For two classes, whether a row has the second; for more, the class number; for regression,
-        the target.
+        Two classes: whether the row has the second class. More classes: the class number.
+        Regression: the target.
     weight : ndarray of float64, shape (n,)
         Weights of the rows.
     n_iter_no_change : int
@@ -107,8 +107,8 @@ def validation_rows(
 ) -> ValidationRows | None:
     """Return the validation rows, or None without `validation`.
 
-    If the rows were already drawn, see `held_share`, the problem does not change. The keyword
-    allows missing values.
+    Drawn rows get weight 0 in `problem`, unless they were removed earlier (see `held_share`).
+    `holes` allows missing values.
     """
     if validation is None:
         if n_iter_no_change is not None:
@@ -184,7 +184,7 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
 
 
 def _of_two(classes: Array, label: Array) -> Array:
-    """Return class numbers, or with two classes whether each row has the second."""
+    """Return class numbers; with two classes, whether each row has the second class."""
     return label if len(classes) > 2 else label == 1
 
 
@@ -203,8 +203,8 @@ class EarlyStoppingRows(Protocol):
     Attributes
     ----------
     total, wrong : int
-        Weight of all rows in fixed point, so that equal errors are equal numbers; and weight of the
-        rows that a model without nodes predicts wrongly.
+        Weight of all rows, and weight of the rows that a model without nodes predicts wrongly. Both
+        are integers, so that equal errors compare equal.
     """
 
     total: int
@@ -315,7 +315,7 @@ class WatchedRows:
 
 
 def _said(score: FloatArray) -> Array:
-    """Return whether decision values predict the second class; for more, the predicted class."""
+    """Return whether the second class is predicted; with more classes, the predicted class."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
@@ -325,7 +325,7 @@ def values_read(data: TrainingData, X: Array) -> Value:
     if inputs is not None:
         X = in_sums(X, data.problem.table)
     if isinstance(inputs, GrownInputs):
-        # The nodes do not exist yet.
+        # The nodes do not exist yet, so values are computed on request.
         return lambda number, rows: inputs.value(number, X, rows.astype(np.int32))
     values = X if inputs is None else inputs.values(X)
     return lambda number, rows: values[rows, number]
