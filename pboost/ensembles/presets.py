@@ -1,4 +1,4 @@
-"""Fit functions that are other fit functions with some options preset."""
+"""Fit functions that call `fit_boosted_tree` with preset options."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def fit_oblique_tree(
     smoothing: float = 1e-4,
     **options: Unpack[GrowthOptions],
 ) -> DecisionGraph:
-    """Fit an oblique tree (BoostODT), whose nodes are signs of sums of boosted stumps.
+    """Fit an oblique tree (BoostODT). Each node splits by the sign of a sum of boosted stumps.
 
-    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``; `separator` has
-    more options.
+    This function is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``;
+    `separator` has more options.
 
     Parameters
     ----------
@@ -161,14 +161,14 @@ def fit_topdown_tree(
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     max_nodes : int or None
-        Maximum number of splits. None grows until no leaf can be split.
+        Maximum number of splits. With None, the tree grows until no leaf can be split.
     impurity : {"kearns_mansour", "gini", "entropy", "error"} or callable
-        The impurity as a function f of the share z of one class at a leaf:
-        ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``, the entropy in bits, or ``2 min(z, 1 - z)``. A
-        custom function takes and returns an array. It must be concave and symmetric about 1/2, with
-        f(0) = f(1) = 0 and f(1/2) = 1. A split minimizes the weighted sum of f over both branches.
-        A custom function is called from Python for all thresholds of a leaf at once, which is
-        several times slower.
+        The impurity as a function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``,
+        ``4 z (1 - z)``, the entropy in bits, or ``2 min(z, 1 - z)``. A custom function takes and
+        returns an array. It must be concave and symmetric about 1/2, with f(0) = f(1) = 0 and
+        f(1/2) = 1. A split minimizes the weighted sum of f over both branches. A custom function is
+        called from Python for all thresholds of a leaf at once. It is several times slower than a
+        named impurity.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Which leaf is split next; see `fit_boosted_tree`.
     target_certificate : float, optional

@@ -1,4 +1,4 @@
-"""Rows shared by many fits: read, sorted or binned once if every fit would do the same."""
+"""Rows that are read, sorted or binned once for many fits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shared_columns(
 ) -> Any:
     """Return X, sorted or binned once for many fits of this search, or unchanged.
 
-    Bins are shared only with `shares_bins`; they are made with these weights.
+    X is binned only if `shares_bins` is True. The bins depend on `weights`.
     """
     if search is None or isinstance(X, SortedColumns | BinnedColumns):
         return X

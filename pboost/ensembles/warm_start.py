@@ -1,8 +1,8 @@
 """Continue training: `continue_fit` for all models that support it, and its state between calls.
 
-The nodes of a graph are replayed on the given data, which restores the row weights at the open
-exits, and growth continues from there. Trees are added to a forest or a gradient boosting model by
-one longer fit that repeats all random draws from the generator state stored in the settings.
+To continue a graph, its nodes are replayed on the given data. This restores the row weights at the
+open exits, and growth continues. To continue a forest or gradient boosting model, a longer fit is
+run. It starts from the generator state stored in the settings, so its random draws are the same.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ KINDS: Mapping[type, tuple[str, ...]] = {
 }
 #: Maximum absolute vote; the exponential of twice this value does not overflow.
 MOST_VOTE = 350.0
-#: Why the directions of a model may be missing in other data.
+#: Part of a message: why directions of a model may not exist in other data.
 OTHER_UNITS = (
     "; directions on more than two features depend on the standard deviations of the training "
     "data; continue with the training data"
@@ -142,7 +142,7 @@ def continue_fit(
     n_estimators : int, optional
         The number to add, not the total: the number of trees for a forest, and the maximum number
         of trees for gradient boosting. For a graph, the maximum number of weak classifiers of a
-        chain that starts where all open exits join.
+        chain that follows all open exits.
     max_nodes : int, optional
         The number to add, not the total: the maximum number of weak classifiers, each at one open
         exit of a graph. Exactly one of `n_estimators` and `max_nodes` is required for a graph.
@@ -309,7 +309,7 @@ class GoesOn:
     Attributes
     ----------
     joins : bool
-        Whether the open exits join.
+        Whether the open exits are merged.
     size : int
         Number of nodes to add.
     learner, observation : ColumnLearner, Observation
@@ -369,7 +369,7 @@ class GoesOn:
         limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
         kind: Any = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}[way]
         if observation.is_exact and model.answer is not None:
-            observation = Flip(0.0)  # also exact, but stored as tables like those of the model
+            observation = Flip(0.0)  # exact, but with outcome tables like the model
         elif observation.is_exact and way == "tree":
             kind = BoostedArrays
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
@@ -484,13 +484,13 @@ def _check_source(more: GoesOn, state: object) -> None:
 
 
 def tables_of(model: DecisionGraph) -> Tables:
-    """Return the answer table of each node, None for gaussian observations."""
+    """Return the outcome probabilities of each node; None for gaussian observations."""
     same = None if model.sigma is not None else CERTAIN
     return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
 
 def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
-    """Return whether the open exits join, and how many nodes to add."""
+    """Return whether the open exits are merged, and the number of nodes to add."""
     if (n_estimators is None) == (max_nodes is None):
         raise ValueError(
             "n_estimators, max_nodes: expected exactly one of them, got "
@@ -564,8 +564,8 @@ def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> 
     """Return the weak learner if its nodes can be added to the model."""
     if not isinstance(weak, ColumnLearner):
         raise NotImplementedError(
-            "weak_learner: expected one whose classifiers compare a number with a threshold, got "
-            f"{weak!r}; others cannot be continued"
+            "weak_learner: expected classifiers that compare a number with a threshold, got "
+            f"{weak!r}, which cannot be continued"
         )
     if isinstance(observation, Sampled):
         raise NotImplementedError("observation: sampled observations cannot be continued")
@@ -596,7 +596,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
     if is_other and np.isnan(data.source[data.source_rows]).any():
         raise ValueError(
             "X: expected the same feature means as in training, which affine weak classifiers use "
-            "for missing values; got other means"
+            "for missing values; got different means"
         )
     return replace(model, feature=feature, inputs=data.inputs)
 
@@ -691,7 +691,7 @@ def _continue_sum(
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
-    # If a fit ended by itself, it would have ended there with more iterations, too.
+    # A fit that ended early would end at the same iteration with a larger limit.
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
     meant = check_integer("model.settings['n_estimators']", options["n_estimators"], min_value=1)
     options["n_estimators"] = more + (tried if was_cut else meant)
@@ -824,7 +824,7 @@ def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
     if model is not state._model:
         raise ValueError(
             "model: expected the model that continue_fit returned with this state, "
-            f"{state._model!r}, got another one, {model!r}; use a new FitState() for it"
+            f"{state._model!r}, got a different model, {model!r}; use a new FitState() for it"
         )
     for name, value in rows.items():
         kept = state._rows[name]

@@ -298,8 +298,7 @@ class NestedGrowth(Matryoshka):
         return ALL_OPENED if complete else self.incomplete
 
     def chain(self, depth: int, port: Port) -> None:
-        """Add a chain of classifiers of the level below, each connected to the next by all
-        exits."""
+        """Add a chain of classifiers of the level below."""
         for _ in range(self.shape[-1]):
             ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
             if ports is None:

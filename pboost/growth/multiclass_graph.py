@@ -78,8 +78,7 @@ class LabelSplit:
 
 @dataclass(slots=True, eq=False)
 class Pair:
-    """The two exits of a node, and the sums of the node, which are later divided among the
-    exits."""
+    """The two exits of a node, and the sums of the node."""
 
     classes: IntArray
     sums: Sums
@@ -584,7 +583,8 @@ class SoftLabelTrees(LabelTrees):
         observation: TableObservation,
     ) -> None:
         self._observation = observation
-        # Of the current exit: weights (n, width), serial number, initial weights in fixed point.
+        # Arrays of the current exit: weights (n, width), serial number, initial weights in fixed
+        # point.
         self._at_exit: Any = None
         self._here = -1
         self._arriving = np.empty(0, dtype=np.int64)

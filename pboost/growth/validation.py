@@ -108,7 +108,7 @@ def validation_rows(
     """Return the validation rows, or None without `validation`.
 
     Drawn rows get weight 0 in `problem`, unless they were removed earlier (see `held_share`).
-    `holes` allows missing values.
+    Missing values are allowed by default.
     """
     if validation is None:
         if n_iter_no_change is not None:

@@ -43,9 +43,10 @@ class Weak(Choice):
     has_answers : bool
         Whether weak classifiers are functions that can be called repeatedly.
     reads_codes : bool
-        Whether the search reads bin codes, even if the binned columns keep their values.
+        Whether the search reads bin codes even if the values are stored, too.
     takes : Takes
-        Whether missing values and categorical features are supported. If not, reading X raises.
+        Whether missing values and categorical features are supported. If not, reading X raises an
+        error.
     """
 
     __slots__ = ()
@@ -105,8 +106,8 @@ class Cut:
     side : int
         Side of rows with a missing value; -1 if no such row has weight.
     levels : tuple of int or None
-        For a categorical feature, two bit sets of categories: those above, and those without
-        weight, which follow the rows with a missing value.
+        For a categorical feature, two bit masks: the categories above the split, and the categories
+        without weight, which take the side of missing values.
     """
 
     feature: int
@@ -279,7 +280,7 @@ class WeakSearch:
     def side_masses(
         self, cut: Cut, source: FloatArray, scratch: Weights, unit: FloatArray | None = None
     ) -> FloatArray:
-        """Return the sums (side, class) of other weights under a split.
+        """Return the sums (side, class) of the given weights on both sides of a split.
 
         Each class is scaled by its own power of two, so that a class of small weight keeps full
         precision; the sums are in these units. Pass `unit` if the powers are known.

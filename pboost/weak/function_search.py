@@ -242,28 +242,27 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Parameters
     ----------
     train : callable
-        Called as ``train(X, y, weight, rng)`` at each node. `X` has the rows in the type and order
-        of the training data, `y` (n,) contains -1 and +1, `weight` (n,) is positive and sums to 1,
-        and `rng` is a ``numpy.random.Generator``. It returns a weak classifier: a function
-        ``answer(X, rng)`` that returns -1 or +1 for each row. Rows without weight at the node are
-        left out.
+        Called as ``train(X, y, weight, rng)`` at each node. `X` contains rows of the training data
+        in the original type and order, `y` (n,) contains -1 and +1, `weight` (n,) is positive and
+        sums to 1, and `rng` is a ``numpy.random.Generator``. It returns a weak classifier: a
+        function ``answer(X, rng)`` that returns -1 or +1 for each row. Rows without weight at the
+        node are not passed.
 
     Returns
     -------
     Oracle
-        To pass as ``weak_learner=`` to a fit function. X may then be an array of any dtype and
-        number of dimensions, or a data frame; its values are not checked.
+        A weak learner for the option ``weak_learner`` of a fit function. X may be an array of any
+        dtype and number of dimensions, or a data frame; its values are not checked.
 
     Raises
     ------
     TypeError
         If `train` is not callable.
 
-    Notes
-    -----
-    With ``observation=pboost.observation.sampled()`` each classifier is called repeatedly to
-    estimate its exit probabilities. With any other observation model it is called once in training,
-    and its value is the side of the row. If all values agree, there is no split.
+    Notes ----- With ``observation=pboost.observation.sampled()`` each classifier is called
+    repeatedly to estimate its exit probabilities. With any other observation model, it is called
+    once in training, and its output is the side of the row. If all outputs are equal, there is no
+    split.
 
     Training errors contain the number of the weak classifier, counted from 0 in the order of
     training; classifiers that did not become nodes count too. Prediction errors contain the number
@@ -311,7 +310,8 @@ def from_estimator(estimator: object) -> FromEstimator:
     Returns
     -------
     FromEstimator
-        To pass as ``weak_learner=`` to a fit function; see `oracle` for the accepted types of X.
+        A weak learner for the option ``weak_learner`` of a fit function; see `oracle` for the
+        accepted types of X.
 
     Raises
     ------

@@ -191,8 +191,8 @@ def linear(
     Returns
     -------
     Linear
-        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
-        `SortedColumns`.
+        A weak learner for the option ``weak_learner`` of a fit function. X must be an array, a data
+        frame or `SortedColumns`.
 
     Raises
     ------

@@ -38,7 +38,9 @@ class RealLearner(Weak):
     ) -> Problem:
         """Return the checked arguments of a fit function."""
         if lacks_values(X):
-            raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
+            raise TypeError(
+                "X: expected rows with values, got BinnedColumns; pass X or SortedColumns"
+            )
         return super().read(X, y, sample_weight, two, hold)
 
 
@@ -81,7 +83,7 @@ def feature(center: Centering = "mean", *, include_constant: bool = True) -> Fea
     Returns
     -------
     Feature
-        To pass as ``weak_learner=`` to `fit_real_adaboost`.
+        A weak learner for the option ``weak_learner`` of `fit_real_adaboost`.
 
     Raises
     ------
@@ -116,7 +118,7 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     Returns
     -------
     Hypothesis
-        To pass as ``weak_learner=`` to `fit_real_adaboost`.
+        A weak learner for the option ``weak_learner`` of `fit_real_adaboost`.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class SeparatorSearch(GrownSearch):
 class StartingMasses:
     """The initial weights of the rows of a separator, below each bin edge.
 
-    Create it after the search for the first stump, which computes the sums.
+    Create an object after the search for the first stump, which computes the sums.
     """
 
     def __init__(self, search: StumpSearch, weights: Weights) -> None:
@@ -133,8 +133,8 @@ def separator(
     """Create a weak learner that splits a node by the sign of a sum of boosted stumps.
 
     AdaBoost is fitted on the rows at each node, which gives a curved decision boundary in all
-    features. Rows with a positive sum of votes take exit 1, the others exit 0. If all rows are on
-    one side, there is no split.
+    features. Rows with a positive sum of votes take exit 1, and all other rows take exit 0. If all
+    rows are on one side, there is no split.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def separator(
     Returns
     -------
     Separator
-        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
-        `SortedColumns`.
+        A weak learner for the option ``weak_learner`` of a fit function. X must be an array, a data
+        frame or `SortedColumns`.
 
     Raises
     ------
@@ -179,9 +179,7 @@ def separator(
     .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to
        boosting oblique decision trees", IJCAI 2007, section 4.3.
 
-    Examples
-    --------
-    The two halves of a square of 16 points, along the diagonal:
+    Examples -------- A square of 16 points, with one class on each side of the diagonal:
 
     >>> import numpy as np
     >>> import pboost as pb
