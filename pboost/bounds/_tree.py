@@ -1,9 +1,9 @@
 """The bound F(T, rho) of a boosted tree in full precision, its derivatives, and the best nesting.
 
 F is a ratio of Gamma functions at two points less than 1 apart. A difference of library log-gamma
-values would lose all digits for large T, so each term of Stirling's series is differenced on its
-own. `rho` is in [0, 1], and ``rest = 1 - rho`` is passed along with it: nested bounds depend on it
-if `rho` is near 1, where the rounded `rho` does not determine it.
+values would lose all digits for large T, so differences are computed for each term of Stirling's
+series. `rho` is in [0, 1]. The argument ``rest = 1 - rho`` is passed separately, because near 1 it
+cannot be computed accurately from the rounded `rho`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     # rho (T + 1) / (T + rho) = 1 - rest T / (T + rho)
     near_1 = -np.expm1(np.log1p(-np.minimum(rest, 0.5) * T / total) + tail)
     lack = np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
-    is_single = T == 1  # exactly a single weak classifier
+    is_single = T == 1  # exact for a single weak classifier
     return np.where(is_single, rho, bound), np.where(is_single, rest, lack)
 
 
@@ -113,7 +113,7 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
     bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
     outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
     for i, n in enumerate(budgets[1:].tolist(), start=1):
-        parts = _quotients(n)[:-1]  # ascending without n: the largest outermost tree comes first
+        parts = _quotients(n)[:-1]  # ascending, so the largest outermost tree comes first
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))

@@ -175,7 +175,9 @@ class Observer:
 
     def stored_answers(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
         """Return the exit probabilities of a stored weak classifier with its table."""
-        raise NotImplementedError("observation: exit probabilities of this kind cannot be restored")
+        raise NotImplementedError(
+            "observation: the exit probabilities of this observation model are not stored"
+        )
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
         """Return the fields of a model that describe its exit probabilities."""
@@ -295,8 +297,9 @@ maker = KINDS.add
 def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     """Return the weak learner adapted to an observation model.
 
-    Raise TypeError or ValueError if they have the wrong type or cannot be combined. `is_chain` is
-    True if the model is a chain, as in `fit_adaboost`.
+    Raise TypeError or ValueError if an argument has the wrong type, or if the weak learner and the
+    observation model cannot be combined. `is_chain` is True if the model is a chain, as in
+    `fit_adaboost`.
     """
     check_instance("weak_learner", Weak, weak)
     check_instance("observation", Observation, observation)
@@ -380,7 +383,7 @@ def exact() -> Exact:
     Returns
     -------
     Exact
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Examples
     --------
@@ -418,7 +421,7 @@ def flip(flip_rate: float) -> Flip:
     Returns
     -------
     Flip
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Raises
     ------
@@ -449,13 +452,13 @@ class Half(TableObservation):
 def half() -> Half:
     """Create an observation model in which each row takes either exit with probability 0.5.
 
-    This model is for demonstration only. Both exits get the same votes, so the first node learns
-    the class frequencies and later nodes learn nothing.
+    This model is for demonstration only. Both exits get the same votes, so the first node fits the
+    class frequencies and later nodes have no effect.
 
     Returns
     -------
     Half
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     References
     ----------
@@ -489,13 +492,13 @@ def uniform() -> Uniform:
     """Create an observation model in which all rows of a class have the same probabilities.
 
     The probability of an exit is the fraction of the class on that side of the threshold. The
-    certificate (an upper bound on the training error) of such a model decreases towards 0, but it
-    holds for the random exits only: the training error of hard predictions may stay the same.
+    certificate (an upper bound on the training error) of such a model decreases towards 0, but this
+    bound applies only to random exits. The training error of hard predictions may stay the same.
 
     Returns
     -------
     Uniform
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     References
     ----------
@@ -542,7 +545,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     Returns
     -------
     AdaTree2
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Raises
     ------
@@ -570,7 +573,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
 def side_shares(reach: FloatArray) -> FloatArray:
     """Return V(side, class), the fraction of the reach of each class on each side.
 
-    It is 0.5 for a class without reach.
+    The fraction is 0.5 for a class without reach.
     """
     total = reach.sum(axis=0)
     return np.where(total > 0, reach / np.where(total > 0, total, 1.0), 0.5)

@@ -42,7 +42,8 @@ MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
 #: Number of distinct standard deviations per feature in the search, if each row has its own.
 LEVELS_OF_ERROR = 2
-#: Distance in standard deviations at which exits become certain; slightly above the kernel's.
+#: Distance in standard deviations beyond which exits are certain; slightly larger than in the
+#: kernel.
 REACH = 8.31
 #: Bin and position of a stored stump, which has only a threshold.
 NOWHERE = -1
@@ -134,7 +135,7 @@ class NoisyStumpSearch(StumpSearch):
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        looks = d if self._special is None else 2 * d  # missing values above, or below
+        looks = d if self._special is None else 2 * d  # with missing values above, then below
         self._mass = np.empty((looks, 4, MAX_BINS))
         self._score = np.empty((looks, MAX_BINS))
 
@@ -373,7 +374,7 @@ class GaussianObserver(Observer):
 def levels(
     sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Return a few standard deviations that represent all, and the group of each row.
+    """Return a few representative standard deviations, and the group of each row.
 
     There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number
     of distinct values, however many rows they have, so repeating a row is the same as weighting
@@ -397,7 +398,7 @@ def levels(
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
-    """Return the first threshold that each group of bins may cross, and the last one plus 1."""
+    """Return the range of thresholds that each group of bins may cross: first, last plus 1."""
     with np.errstate(over="ignore"):
         first = np.searchsorted(threshold, value[::QUAD] - REACH * sigma)
         last_value = value[
@@ -466,7 +467,7 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     Returns
     -------
     Gaussian
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Raises
     ------
@@ -481,10 +482,10 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     even though it is measured only once. Exits are certain beyond 8.3 standard deviations.
 
     Candidate thresholds are the bin edges of the weak learner (``max_bins``), and the search places
-    rows at the middle of their bins. If each cell has its own standard deviation, the search groups
-    them to at most two values per feature. ``min_weight_fraction`` applies to expected weights,
-    ``min_samples_leaf`` to rows. Votes and weights are computed from the true values and standard
-    deviations.
+    rows at the middle of their bins. If each cell has its own standard deviation, the search uses
+    at most two representative values per feature. ``min_weight_fraction`` applies to expected
+    weights, ``min_samples_leaf`` to rows. Votes and weights are computed from the true values and
+    standard deviations.
 
     References
     ----------

@@ -80,7 +80,7 @@ class Sample:
         self.draws = 0
         self.weights, self.table = weights, table
         self._invoke, self._estimator = invoke, estimator
-        self._above = [0, 0]  # weights of exit 1, by class, summed over the draws
+        self._above = [0, 0]  # weights at exit 1 per class, summed over the draws
 
     def copy(self) -> Sample:
         """Return an independent copy."""
@@ -151,7 +151,7 @@ class SampledObserver(Observer):
         """Return an empty sample of a weak classifier."""
         answers = self.base.ask(cut, weights, reach)
         if self.needs_class:
-            self.search.fill_fixed(weights)  # `reach` may have used the array
+            self.search.fill_fixed(weights)  # the array may have been overwritten
         return self.sample(probabilities(answers.above()), weights, answers.table)
 
     def sample(self, above: FloatArray, weights: Weights, table: FloatArray | None) -> Sample:
@@ -316,8 +316,8 @@ def sampled(
     Returns
     -------
     Sampled
-        To pass as ``observation=`` to a fit function. The certificate of the model is then an
-        estimate instead of an upper bound.
+        An observation model for the option ``observation`` of a fit function. With this model, the
+        certificate is an estimate instead of an upper bound.
 
     Raises
     ------
@@ -329,10 +329,10 @@ def sampled(
     If all exits are certain, the estimate of Z never increases and sampling ends at `max_draws`.
 
     "stopwatch" reads the clock three times per comparison: before and after another call, and after
-    training and calling the next weak classifier once. As in the reference, the rates are Z of
-    the next classifier to the power of 1/seconds, and the ratio of the two estimates to the power
-    of 1/seconds. A decrease in zero time counts as infinitely fast, and the next classifier wins
-    ties. The loser is discarded. The last round trains one more classifier for the comparison.
+    training and calling the next weak classifier once. As in the reference, the rates are Z of the
+    next classifier to the power of 1/seconds, and the ratio of the two estimates to the power of
+    1/seconds. A decrease in zero time counts as infinitely fast. If both rates are equal, the next
+    classifier is used. In the last round, one more classifier is trained for the comparison.
 
     References
     ----------
@@ -371,10 +371,11 @@ def sampled(
 
 
 class StopwatchObserver(Observer):
-    """Observer that samples a classifier while that is worth more than training the next one.
+    """Observer of "stopwatch": samples a classifier until training the next one is better.
 
     The next classifier is trained in advance on the weights of the current estimate, and sampled
-    once. If it wins, the chain uses it in the next round, which has the same weights.
+    once. If this classifier is better, the chain uses it in the next round, which has the same
+    weights.
 
     Parameters
     ----------
@@ -448,7 +449,7 @@ class StopwatchObserver(Observer):
         try:
             now = float(self._sampler.observation.clock())
         except StopIteration as error:
-            raise RuntimeError(f"{where}: the clock is exhausted") from error
+            raise RuntimeError(f"{where}: the clock raised StopIteration") from error
         except Exception as error:
             raise RuntimeError(f"{where}: the clock failed: {error!r}") from error
         if not (math.isfinite(now) and now >= before):

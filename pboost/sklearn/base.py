@@ -1,4 +1,4 @@
-"""Base classes of the estimators: parameters from the signature of a builder, fit and predict."""
+"""Base classes of the estimators. Their parameters come from the signature of a fit function."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DTYPES = (np.float64, np.float32)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base class of the estimators, whose parameters are the options of a builder.
+    """Base class of the estimators; the parameters are the options of `builder`, a fit function.
 
     A class with a builder gets an ``__init__`` with these parameters. In its docstring,
     ``{parameters}`` and ``{attributes}`` are replaced by their descriptions.
@@ -123,8 +123,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
         reject_masked("y", y)  # scikit-learn would use the masked values
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
-            refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")  # would be stripped
-        # Builders also check arrays. On small data, scikit-learn's check takes longer than the fit.
+            refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")
+        # The fit function also checks arrays. On small data, scikit-learn's check takes longer than
+        # the fit.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)
         if is_soft or reads_tables:
@@ -169,7 +170,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _rows(self, X: object) -> Any:
         """Return validated rows for prediction."""
         check_is_fitted(self)
-        # scikit-learn would convert text to numbers. pboost reads it, with the stored names.
+        # scikit-learn would convert text to numbers, so pboost reads X.
         has_names = hasattr(self, "feature_names_in_") and _may_hold_text(X)
         if has_names or self._reads_tables(X):
             return validate_data(self, X, reset=False, skip_check_array=True)
@@ -185,10 +186,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return getattr(self, "missing", "learn") != "error"
 
     def _reads_tables(self, X: object) -> bool:
-        """Return whether pboost alone reads X: data frames, masked or categorical arrays."""
+        """Return whether X is passed to pboost without conversion by scikit-learn."""
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
-        reject_masked("X", X)  # for sequences; scikit-learn would use the masked values
+        reject_masked("X", X)  # scikit-learn would use the masked values
         has_categories = getattr(self, "categorical_features", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
@@ -211,7 +212,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Elements of ``classes_`` for a classifier, numbers for a regressor.
         """
-        X = self._rows(X)  # first, because it checks that the estimator is fitted
+        X = self._rows(X)  # also checks that the estimator is fitted
         return self._said(self.model_.predict(X))
 
     def _said(self, predicted: Array) -> Array:
@@ -235,7 +236,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         try:
             return pb.feature_importances(self.model_)
-        except NotImplementedError as error:  # models of functions have no importances
+        except NotImplementedError as error:  # not defined for models whose nodes call functions
             raise AttributeError(str(error)) from error
 
 
@@ -403,13 +404,13 @@ validation_score_ : ndarray
 
     @property
     def n_iter_(self) -> int:
-        """Number of boosting iterations kept."""
+        """Number of boosting iterations that were kept."""
         check_is_fitted(self)
         return _iterations(self.model_)
 
     @property
     def train_score_(self) -> FloatArray:
-        """Score on the training rows before the first and after each iteration."""
+        """Score on the training rows before the first iteration and after each iteration."""
         check_is_fitted(self)
         if isinstance(self.model_, pb.models.GradientBoostingModel):
             return -self.model_.training_loss
@@ -419,7 +420,7 @@ validation_score_ : ndarray
 
     @property
     def validation_score_(self) -> FloatArray:
-        """Score on the validation set before the first and after each iteration."""
+        """Score on the validation set before the first iteration and after each iteration."""
         check_is_fitted(self)
         if (
             isinstance(self.model_, pb.models.GradientBoostingModel)
@@ -443,7 +444,7 @@ validation_score_ : ndarray
         Yields
         ------
         ndarray of shape (n_samples,)
-            Predictions of one stage. The last ones are equal to `predict`.
+            Predictions of one stage. The predictions of the last stage are equal to `predict`.
         """
         X = self._rows(X)
         return map(self._said, pb.staged_predict(self.model_, X))
@@ -463,7 +464,7 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
-            Decision values of one stage. The last ones are equal to `decision_function`.
+            Decision values of one stage. The last stage is equal to `decision_function`.
         """
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
@@ -479,7 +480,7 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Probabilities of one stage. The last ones are equal to `predict_proba`.
+            Probabilities of one stage. The last stage is equal to `predict_proba`.
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
@@ -590,7 +591,7 @@ oob_score_ : float
         check_is_fitted(self)
         if self.model_.oob is None or np.isnan(self.model_.oob.error):
             raise AttributeError(
-                "oob_score_: not available, every base learner was fitted to all training rows"
+                "oob_score_: not available, as every base learner was fitted to all training rows"
             )
         return self._score_of_error(self.model_.oob.error)
 
@@ -681,7 +682,7 @@ class _Brief(str):
 
 
 def _brief(value: Any) -> object:
-    """Return a parameter as `repr` shows it: data by their type and shape."""
+    """Return a parameter as `repr` shows it; data are represented by type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
     text = shown(value)

@@ -89,7 +89,8 @@ class GraphClassifier(StagedScores):
         -------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
             Half the log odds of ``classes_[1]`` in the binary case. In the multiclass case, the sum
-            of votes for each class, or half its log odds against the rest in a one-vs-rest model.
+            of votes for each class. In a one-vs-rest model, half the log odds of each class against
+            all other classes.
         """
         X = self._rows(X)
         route: Any = self.route if sigma is None else "expected"
@@ -241,7 +242,7 @@ class SoftTreeClassifier(GraphClassifier):
     own_defaults: ClassVar = {"observation": "adatree2"}
 
     def _is_one_tree(self) -> bool:
-        """Return whether the model is a single tree: one-vs-rest models are not."""
+        """Return whether the model is a single tree. One-vs-rest models have several trees."""
         return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_is_one_tree)

@@ -64,7 +64,7 @@ TYPES: dict[str, Any] = {
     "pruned": bool,
     "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }
-#: Default of `min_samples_leaf` with class weights. Pure leaves would make these ineffective.
+#: Default of `min_samples_leaf` with class weights, which have no effect in pure leaves.
 LEAST_OF_CLASSES = 20
 #: Descriptions of parameters that builders do not have, or that differ from the builder's.
 OWN = parameters_in("""
@@ -89,10 +89,10 @@ class_weight : dict or "balanced"
 random_state : int, RandomState or Generator
     Seed or source of randomness. With None, each fit is different.
 n_jobs : int
-    Number of threads of the fit, -1 for all processors. With None, it depends on the size of the
-    data, and is 1 in a joblib worker. The model does not depend on it.
+    Number of threads of the fit, -1 for all processors. With None, the number depends on the size
+    of the data, and is 1 in a joblib worker. The model does not depend on it.
 mean_comparisons : float
-    The budget: mean number of comparisons per row, at least 1. With None, it is 50 unless
+    The budget: mean number of comparisons per row, at least 1. With None, the budget is 50 unless
     `max_comparisons` or `mean_feature_cost` is set.
 mean_feature_cost : float
     Budget in place of `mean_comparisons`: mean feature cost per row, see `feature_costs`.
@@ -179,9 +179,9 @@ def refusing(fit: Fit) -> Fit:
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None:
-                raise  # raised inside `fit`, not by the call
+                raise  # the error was raised inside `fit`
         _refuse_arguments(type(self), option_names(fit), arguments)
-        return fit(self, *args, **arguments)  # raises the original error again
+        return fit(self, *args, **arguments)  # this call raises the original error again
 
     return answering  # type: ignore[return-value]
 
@@ -222,7 +222,7 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
             choice_options = {name: values[name] for name in choice.options if name not in options}
             options[option] = made(option, options[option], choice_options)
     if options.get("validation") is None and "n_iter_no_change" in options:
-        options["n_iter_no_change"] = None  # as in scikit-learn, without early stopping
+        options["n_iter_no_change"] = None  # ignored without early stopping, as in scikit-learn
     return options
 
 
@@ -284,12 +284,14 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
 
 
 def _default_named(name: str, default: object, options: Mapping[str, object]) -> str:
-    """Return a sentence on the default None, and on the choices that have this option."""
+    """Return a sentence that explains the default None and the choices that have this option."""
     by_classes = ""
     if name == "min_samples_leaf" and default is None:
-        by_classes = f", or {LEAST_OF_CLASSES} with `class_weight`, which pure leaves would ignore"
+        by_classes = (
+            f", or {LEAST_OF_CLASSES} with `class_weight`, which has no effect in pure leaves"
+        )
     if name in options:
-        return f"With None, it is {options[name]}{by_classes}." if by_classes else ""
+        return f"With None, the value is {options[name]}{by_classes}." if by_classes else ""
     for option, choice in CHOICES.items():
         if name in choice.options and name not in OWN:
             kinds, maker = owners(name), option.replace("_", " ")
