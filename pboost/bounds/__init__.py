@@ -734,11 +734,15 @@ def subagging_bound(
     ValueError
         If a number is out of range.
 
-    Notes ----- This is a corrected version of [QH], theorem 3. In the published version, B and C
-    have wrong exponents, and `p` is the error over new rows, for which the bound does not hold. The
-    error over new rows is at most the mean of the bound over these rows, if the bound is set to 1
-    for rows with p > 1/2. The bound decreases with `n_estimators`, but not to 0. It is useful only
-    if m**2 is small compared to n, or if `beta` and `gamma` are small. A tied vote counts as wrong.
+    Notes
+
+    -----
+
+    This is a corrected version of [QH], theorem 3. In the published version, B and C have wrong
+    exponents, and `p` is the error over new rows, for which the bound does not hold. The error over
+    new rows is at most the mean of the bound over these rows, if the bound is set to 1 for rows
+    with p > 1/2. The bound decreases with `n_estimators`, but not to 0. It is useful only if m**2
+    is small compared to n, or if `beta` and `gamma` are small. A tied vote counts as wrong.
 
     Examples
     --------

@@ -131,11 +131,15 @@ def fit_bagging(
         If the data or an option is invalid, or if `fit` raises an error. A note on the error
         contains the number of the base learner.
 
-    Notes ----- A class may have no rows in a sample. Trees are fitted to such a sample without
-    changes. If `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`),
-    the base learner is fitted to the classes that are present, and never predicts the others. If
-    only one class is present, the base learner is a constant. If `fit` uses part of the rows for
-    validation, a class needs two rows. Samples and random streams are the same for every `fit`.
+    Notes
+
+    -----
+
+    A class may have no rows in a sample. Trees are fitted to such a sample without changes. If
+    `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base
+    learner is fitted to the classes that are present, and never predicts the others. If only one
+    class is present, the base learner is a constant. If `fit` uses part of the rows for validation,
+    a class needs two rows. Samples and random streams are the same for every `fit`.
 
     References
     ----------

@@ -259,10 +259,13 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     TypeError
         If `train` is not callable.
 
-    Notes ----- With ``observation=pboost.observation.sampled()`` each classifier is called
-    repeatedly to estimate its exit probabilities. With any other observation model, it is called
-    once in training, and its output is the side of the row. If all outputs are equal, there is no
-    split.
+    Notes
+
+    -----
+
+    With ``observation=pboost.observation.sampled()`` each classifier is called repeatedly to
+    estimate its exit probabilities. With any other observation model, it is called once in
+    training, and its output is the side of the row. If all outputs are equal, there is no split.
 
     Training errors contain the number of the weak classifier, counted from 0 in the order of
     training; classifiers that did not become nodes count too. Prediction errors contain the number

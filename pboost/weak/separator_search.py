@@ -179,7 +179,9 @@ def separator(
     .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to
        boosting oblique decision trees", IJCAI 2007, section 4.3.
 
-    Examples -------- A square of 16 points, with one class on each side of the diagonal:
+    Examples
+    --------
+    A square of 16 points, with one class on each side of the diagonal:
 
     >>> import numpy as np
     >>> import pboost as pb

@@ -421,9 +421,13 @@ def stump(
     ValueError, TypeError
         If an option is unknown or out of range.
 
-    Notes ----- Splits whose criteria agree to 1e-12 of the node's weight are tied. Ties are broken
-    by the lowest feature, then the lowest threshold, then missing values above the split. The
-    threshold is the midpoint of the two neighboring values.
+    Notes
+
+    -----
+
+    Splits whose criteria agree to 1e-12 of the node's weight are tied. Ties are broken by the
+    lowest feature, then the lowest threshold, then missing values above the split. The threshold is
+    the midpoint of the two neighboring values.
 
     A categorical split divides the categories, ordered by their shrunk class frequencies, into two
     groups, or separates one category from all others. Shrinkage also reduces the gain of the split.
@@ -564,7 +568,9 @@ VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
 class CostSearch(StumpSearch):
     """Stump search that takes feature costs into account.
 
-    Attributes ----------
+    Attributes
+
+    ----------
     feature_costs : FeatureCosts
         Costs of the features.
     unpaid : ndarray of float64, shape (n_items,)
