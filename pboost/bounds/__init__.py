@@ -735,9 +735,7 @@ def subagging_bound(
         If a number is out of range.
 
     Notes
-
     -----
-
     This is a corrected version of [QH], theorem 3. In the published version, B and C have wrong
     exponents, and `p` is the error over new rows, for which the bound does not hold. The error over
     new rows is at most the mean of the bound over these rows, if the bound is set to 1 for rows

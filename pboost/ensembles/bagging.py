@@ -132,9 +132,7 @@ def fit_bagging(
         contains the number of the base learner.
 
     Notes
-
     -----
-
     A class may have no rows in a sample. Trees are fitted to such a sample without changes. If
     `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base
     learner is fitted to the classes that are present, and never predicts the others. If only one

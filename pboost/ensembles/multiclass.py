@@ -103,9 +103,7 @@ def fit_one_vs_rest(
         option, or if it does not return a binary model.
 
     Notes
-
     -----
-
     If the probabilities of all models underflow to 0, the class with the largest decision value
     gets probability 1. The models are fitted independently. Their probabilities do not sum to 1 and
     are therefore normalized. The normalized probabilities may be uncalibrated even if each model is

@@ -260,9 +260,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
         If `train` is not callable.
 
     Notes
-
     -----
-
     With ``observation=pboost.observation.sampled()`` each classifier is called repeatedly to
     estimate its exit probabilities. With any other observation model, it is called once in
     training, and its output is the side of the row. If all outputs are equal, there is no split.

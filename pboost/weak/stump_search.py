@@ -422,9 +422,7 @@ def stump(
         If an option is unknown or out of range.
 
     Notes
-
     -----
-
     Splits whose criteria agree to 1e-12 of the node's weight are tied. Ties are broken by the
     lowest feature, then the lowest threshold, then missing values above the split. The threshold is
     the midpoint of the two neighboring values.
@@ -569,7 +567,6 @@ class CostSearch(StumpSearch):
     """Stump search that takes feature costs into account.
 
     Attributes
-
     ----------
     feature_costs : FeatureCosts
         Costs of the features.
