@@ -1,4 +1,4 @@
-"""The bound F(T, rho) of a boosted tree in full precision, its derivatives, and the best nesting.
+"""The bound F(T, rho) of a boosted tree in full precision, and the best nesting of trees.
 
 F is a ratio of Gamma functions at two points less than 1 apart. A difference of library log-gamma
 values would lose all digits for large T, so differences are computed for each term of Stirling's
@@ -52,7 +52,7 @@ def log_ratio(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return F(T, rho) and 1 - F(T, rho), the second with a small relative error if T >= 1."""
+    """Return F(T, rho) and 1 - F(T, rho). If T >= 1, both have a small relative error."""
     tail = log_ratio(T, rho, rest)
     empty = T + rho == 0
     total = np.where(empty, 1.0, T + rho)
@@ -67,7 +67,7 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
 def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
     """Return F(2, F(2, ... bound)) with `levels` levels, where F(2, rho) = rho (1 + rho) / 2."""
     for level in range(int(levels.max(initial=0))):
-        # Near 1, rounding errors grow in the bound, but not in 1 - bound.
+        # If the bound is near 1, 1 - bound is more accurate.
         high = bound >= 0.5
         next_bound, next_rest = bound * (1 + bound) / 2, rest * (3 - rest) / 2
         next_bound = np.where(high, 1 - next_rest, next_bound)
@@ -78,7 +78,7 @@ def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return the logarithm of a bound, given also 1 - bound."""
+    """Return the logarithm of a bound, computed from the bound and from 1 - bound."""
     low = bound < 0.5
     with np.errstate(divide="ignore"):
         return np.where(low, np.log(bound), np.log1p(-np.where(low, 0.0, rest)))

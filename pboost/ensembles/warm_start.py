@@ -185,8 +185,8 @@ def continue_fit(
     Returns
     -------
     DecisionGraph, RandomForest or GradientBoostingModel
-        A model with the old and the new nodes or trees. Its training record (certificate, cost,
-        losses) is computed on the data of this call, also for the old part.
+        A model with the old and the new nodes or trees. The whole training record (certificate,
+        cost, losses) is computed on the data of this call.
 
     Raises
     ------
@@ -204,20 +204,21 @@ def continue_fit(
 
     Notes
     -----
-    If the data are the training data, the result is bit-identical to a single fit with the total
-    number, for a chain with ``n_estimators``, a tree with ``max_nodes``, a forest and a gradient
-    boosting model. A limit on the depth is kept, a target certificate is not. For other graphs, the
-    row weights at each open exit are kept in memory: 16 bytes per row and open exit.
+    If a model is continued on its training data, the result is bit-identical to a single longer
+    fit. This is true for chains with ``n_estimators``, trees with ``max_nodes``, forests and
+    gradient boosting models. A depth limit of the original fit still applies, but a target
+    certificate is ignored. For other graphs, the row weights at all open exits are stored in
+    memory, which takes 16 bytes per row and open exit.
 
     The out-of-bag record of a forest is computed again from all trees, and therefore requires the
-    training rows in the same order. With a validation set, a gradient boosting model ends at its
-    best iteration. Later trees are fitted again, and `n_estimators` counts from the last iteration
-    that was tried.
+    training rows in the same order. If a gradient boosting model was fitted with a validation set,
+    it ends at its best iteration. The trees after this iteration are fitted again. `n_estimators`
+    is the number of trees after the last iteration of the previous fit.
 
     Affine weak classifiers on more than two features are scaled by the standard deviations of the
     data. Models with such nodes can only be continued on data with the same standard deviations (to
-    9 digits), such as the training data. With two features, any data can be used, and any multiple
-    of the model's number of directions. Models of stumps can be continued with affine weak
+    9 digits), such as the training data. With two features, you can use any data, and a multiple of
+    the original number of directions. Models of stumps can be continued with affine weak
     classifiers (on two features, with an even number of directions); after that, `weak_learner` is
     required.
 
@@ -319,7 +320,8 @@ class GoesOn:
     rule : VoteRule
         How votes are computed from class weights.
     growth : type
-        How the model grows: as a chain, a tree (with exact or uncertain observations) or a graph.
+        Class that grows the model: a chain, a tree (with exact or uncertain observations) or a
+        graph.
     limits : TreeLimits
         Limits for all nodes, old and new.
     settings : mapping
@@ -602,7 +604,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
 
 
 def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
-    """Return the inputs of nodes as projections, also if they are single columns."""
+    """Return the inputs of nodes as projections, even if the inputs are single columns."""
     if inputs is None:
         return single_columns(model.n_features)
     assert isinstance(inputs, Projections)
@@ -610,7 +612,7 @@ def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
 
 
 def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
-    """Return how a model grows: as a chain, a tree or another graph."""
+    """Return the type of growth of a model: chain, tree or general graph."""
     if joins:
         return "chain" if model.is_chain else "graph"
     inner = model.next[model.next != OUT]
@@ -768,12 +770,12 @@ class FitState:
     The models are bit-identical to those without a state.
 
     A state contains the binned or sorted columns, the decision values or weights of the training
-    rows, and working arrays. Models never refer to it.
+    rows, and working arrays. Models do not contain a reference to the state.
 
     A state belongs to one model and one data set. If `model`, `X`, `y`, `sample_weight` or
-    `validation` changes between calls, `continue_fit` raises ValueError; values of X are compared
-    by a hash of each row. After an exception, the state is empty, like a new one. It cannot be
-    copied or pickled.
+    `validation` changes between calls, `continue_fit` raises ValueError. Values of X are compared
+    by a hash of each row. After an exception, the state is empty. A state cannot be copied or
+    pickled.
 
     Attributes
     ----------
@@ -814,7 +816,7 @@ class FitState:
 
 
 def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
-    """Return the kept fit for this model and data and empty the state; None if it was empty.
+    """Return the stored fit for this model and data, and empty the state; None if it is empty.
 
     `rows` maps argument names to fingerprints of the data.
     """
@@ -838,7 +840,7 @@ def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
 
 
 def keep(state: FitState, model: object, rows: Mapping[str, object], fit: object) -> None:
-    """Keep a fit for the next call, which must use this model and these data."""
+    """Store a fit for the next call, which must use the same model and data."""
     state._model, state._rows, state._fit = model, rows, fit
 
 

@@ -180,7 +180,7 @@ class PortGrowth(Growth):
 
 
 def joined(ports: list[Any]) -> Any:
-    """Return one port for several merged ports, without votes."""
+    """Merge several ports into one port without votes."""
     if len(ports) == 1:
         return ports[0]
     return Port(
@@ -198,8 +198,8 @@ def joined(ports: list[Any]) -> Any:
 class SoftExit(Port):
     """An open exit of a soft tree. Its votes are summed along the path from the root.
 
-    The weights are computed when they are needed, from the split and the weights at `above`.
-    `above` keeps its weights as long as it has `waiting` exits below.
+    The weights are computed when they are needed, from the split and the weights at `above`. The
+    exit `above` stores its weights while `waiting` exits below it need them.
     """
 
     serial: int = 0

@@ -37,7 +37,7 @@ from pboost.models.tree_ensemble import LEAF
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 
-#: Kernel types of a node, of the votes of a node in a boosted tree, and of the state.
+#: Structured types of the kernel: a node, the votes of a node, and the state of growth.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
 
 
@@ -54,7 +54,7 @@ class CartLimits:
     min_samples_leaf, min_samples_split : int
         Minimum number of rows in a leaf, and at a node that is split.
     features : int
-        Number of features to consider at a node.
+        Number of features that are considered at a node.
     growth : str
         Order of the splits, see `pboost._core.grow.GROWTH`.
     complexity : float
@@ -92,7 +92,7 @@ class TreeArrays:
     """The arrays that the kernel reads and writes while a tree grows; see `pboost._core.grow`.
 
     Nodes are numbered as they are created. The root is 0, and the children of split k (from 0) are
-    2 k + 1 and 2 k + 2. A boosted tree has a `rule` for votes, and its nodes here are exits.
+    2 k + 1 and 2 k + 2. A boosted tree has a `rule` for votes. Its exits are stored as nodes.
     """
 
     #: Stop reasons by the status of the kernel.
@@ -382,7 +382,7 @@ def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
 
 
 class BoostedArrays(TreeArrays):
-    """The arrays of a boosted tree; its splits are nodes of the model, all other nodes are exits.
+    """The arrays of a boosted tree. Nodes with a split become nodes of the model.
 
     The first splits, up to `n_replayed`, come from a model through `replay`.
     """
@@ -407,7 +407,7 @@ class BoostedArrays(TreeArrays):
         rows = np.arange(n, dtype=np.int32)
         label = (rows >= data.n_negative).astype(np.int32)
         super().__init__(data, rows, label, tree_limits.leaves, tree_limits, rule)
-        # Thresholds of replayed splits, and the exits for missing values there.
+        # Thresholds and exits for missing values of the replayed splits.
         self.replayed_thresholds: FloatArray = np.empty(0)
         self.replayed_missing: FloatArray | None = None
 

@@ -61,7 +61,7 @@ class Answers:
         raise NotImplementedError
 
     def placed(self, cut: Any) -> Answers:
-        """Return a copy for the same split with another side for missing values."""
+        """Return a copy with a different side for missing values."""
         answers = copy(self)
         answers._cut = cut
         return answers
@@ -100,8 +100,8 @@ class RowAnswers(Answers):
     search : WeakSearch
         Search with the training rows.
     above : callable
-        Returns for each row the probability of exit 1, or minus the probability of exit 0, which
-        is more precise if it is small, (n,).
+        Returns an array (n,) with the probability of exit 1 of each row. If the probability of exit
+        0 is small, the array contains minus this probability, which is more precise.
     weights : Weights
         Weights of the rows at the node.
     table : ndarray of float64, shape (2, 2), or None

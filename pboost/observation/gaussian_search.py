@@ -50,7 +50,7 @@ NOWHERE = -1
 
 
 class Noise:
-    """Standard deviations of the numbers that a search compares.
+    """Standard deviations of the features, as the search uses them.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class NoisyStumpSearch(StumpSearch):
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        looks = d if self._special is None else 2 * d  # with missing values above, then below
+        looks = d if self._special is None else 2 * d  # missing values above the split, then below
         self._mass = np.empty((looks, 4, MAX_BINS))
         self._score = np.empty((looks, MAX_BINS))
 
@@ -158,7 +158,7 @@ class NoisyStumpSearch(StumpSearch):
         return [*chain.from_iterable(parts)]
 
     def _is_known(self, feature: int) -> NDArray[np.bool_] | None:
-        """Return a mask of the rows with a value of this column; None if all rows have one."""
+        """Return a mask of the rows with a value in this column; None if all rows have one."""
         columns = self.data.columns
         if not has(columns.special, HOLES, feature):
             return None
@@ -240,7 +240,7 @@ class NoisyStumpSearch(StumpSearch):
         return self.note_masses(cut, below, above_)
 
     def note_masses(self, cut: StumpCut, below: float, above: float) -> int:
-        """Record and return the exit with more starting weight, given both weights."""
+        """Store and return the exit with more starting weight."""
         self._heavier[_place(cut)] = heavier = int(is_heavier(above, below))
         return heavier
 
@@ -341,7 +341,7 @@ class GaussianAnswers(RowAnswers):
     _search: NoisyStumpSearch
 
     def placed(self, cut: StumpCut) -> GaussianAnswers:
-        """Return a copy for the same split with another side for missing values."""
+        """Return a copy with a different side for missing values."""
         answers = copy(self)
         answers._compute = partial(self._search.above, cut)
         answers.forget()

@@ -118,7 +118,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _fit(
         self, X: object, y: object, sample_weight: object, overrides: Mapping[str, object]
     ) -> Self:
-        """Fit the model with `overrides` in place of the parameters of the same names."""
+        """Fit the model. Values in `overrides` replace the parameters with the same names."""
         checks, is_soft = self._checks(), isinstance(y, SoftLabels)
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
         reject_masked("y", y)  # scikit-learn would use the masked values
@@ -223,8 +223,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def prediction_cost_(self) -> float:
         """Mean number of comparisons per training row.
 
-        For a forest, this is the mean over the bootstrap samples. For a model with early exits,
-        it is the mean over the rows on which the exits were chosen.
+        For a forest, the mean is over the bootstrap samples. For a model with early exits, it is
+        over the calibration rows of the exits.
         """
         check_is_fitted(self)
         cost: float = self.model_.mean_prediction_cost
@@ -393,13 +393,13 @@ n_iter_ : int
     Number of boosting iterations that were kept: rounds of gradient boosting, nodes of a decision
     graph, or base learners. In a one-vs-rest model, the largest number over the classes.
 train_score_ : ndarray of shape (n_iterations + 1,)
-    Score on the training rows before the first and after each iteration; higher is better. This is
-    minus the loss for gradient boosting and minus the certificate, an upper bound on the training
-    error, for a decision graph. Not available for other models.
+    Score on the training rows before the first iteration and after each iteration; higher is
+    better. This is minus the loss for gradient boosting and minus the certificate, an upper bound
+    on the training error, for a decision graph. Not available for other models.
 validation_score_ : ndarray
-    Score on the validation set before the first and after each iteration, including iterations
-    that were not kept: minus the loss for gradient boosting, the accuracy for a decision graph.
-    Only available if `validation` was passed.
+    Score on the validation set before the first iteration and after each iteration, including
+    iterations that were not kept: minus the loss for gradient boosting, the accuracy for a decision
+    graph. Only available if `validation` was passed.
 """
 
     @property

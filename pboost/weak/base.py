@@ -84,7 +84,7 @@ class Weak(Choice):
         raise NotImplementedError
 
     def workers(self, data: TrainingData, n_threads: int | None) -> AbstractContextManager[Workers]:
-        """Return as many threads as the size of the data justifies."""
+        """Return the threads; their number depends on the size of the data."""
         return Workers(n_threads, data.cells)
 
 
@@ -240,7 +240,7 @@ class WeakSearch:
         return sides
 
     def is_open(self, cut: Any) -> bool:
-        """Return whether missing values may occur at a split that has no side for them.
+        """Return whether a split has no side for missing values, although they may occur.
 
         The weights of such rows are 0 in fixed point.
         """
@@ -282,8 +282,8 @@ class WeakSearch:
     ) -> FloatArray:
         """Return the sums (side, class) of the given weights on both sides of a split.
 
-        Each class is scaled by its own power of two, so that a class of small weight keeps full
-        precision; the sums are in these units. Pass `unit` if the powers are known.
+        Each class is scaled by its own power of two, so that the sums of a class with a small
+        weight are precise. The result is in these units. Pass `unit` if the powers are known.
         """
         if unit is None:
             unit = np.ldexp(1.0, -np.frexp(self.data.by_class(source))[1])
@@ -361,7 +361,7 @@ class GrownSearch(SideSearch):
     """
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Any, float] | None:
-        """Train a derived feature on weighted rows; return it with a threshold."""
+        """Train a derived feature on weighted rows; return the feature and a threshold."""
         raise NotImplementedError
 
     def best(self, weights: Weights) -> GrownCut | None:

@@ -171,7 +171,7 @@ def starts(rows: NodeRows) -> list[FloatArray]:
 
 
 def pairs(rows: NodeRows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
-    """Return the best single feature and good pairs of features, with their coefficients."""
+    """Return the coefficients of the best single feature and of good pairs of features."""
     few = rows.thinned(PAIR_ROWS)
     singles = np.repeat(np.arange(len(rows.Z), dtype=np.int32)[:, None], 2, axis=1)
     score, _, _ = _screened(few, singles, AXIS)

@@ -24,7 +24,7 @@ from pboost.weak import directions
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpSearch, checked_columns
 
-#: Bits kept of each coefficient. More bits carry no information about the direction.
+#: Number of bits of each coefficient. More bits would not improve the direction.
 BITS = 24
 
 
@@ -45,7 +45,7 @@ class LinearSearch(GrownSearch):
         self._fill = column_means(data.source, data.source_rows, data.weight)
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
-        """Train a direction on weighted rows; return it with its threshold."""
+        """Train a direction on weighted rows; return the direction and a threshold."""
         chosen = self._chosen(self.data.part(rows, real / real.max()))
         return None if chosen is None else chosen[1:]
 
@@ -109,7 +109,7 @@ def listed_pairs(n_columns: int, limit: int, seed: int) -> NDArray[np.int32]:
 
 
 def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the column standard deviations (0 if constant), and the standardized columns."""
+    """Return the standard deviation of each column, and the standardized columns."""
     scale, columns = np.zeros(X.shape[1]), []
     for j, column in enumerate(X.T):
         # Divide by the largest absolute value first, because its square may overflow.

@@ -28,7 +28,7 @@ class SeparatorSearch(GrownSearch):
     weak: Separator
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Separators, float] | None:
-        """Train a separator on weighted rows; return it with its threshold."""
+        """Train a separator on weighted rows; return the separator and a threshold."""
         trained = self._boosted(self._part(rows, real))
         return None if trained is None else (trained, 0.0)
 

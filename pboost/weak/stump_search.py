@@ -73,7 +73,7 @@ class StumpSearch(WeakSearch):
         self._bin_start = data.columns.bin_start
         d, bins = len(self._bin_start), self._bin_start.shape[1] - 1
         self._special = data.columns.special
-        looks = d if self._special is None else 2 * d  # with missing values above, then below
+        looks = d if self._special is None else 2 * d  # missing values above the split, then below
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((looks, bins))
         self._best, self._least = np.empty(looks), np.full(1, math.inf)
@@ -229,7 +229,7 @@ class StumpSearch(WeakSearch):
         return [int(2 * self._n_below(cut) < self._n_rows) for cut in cuts]
 
     def is_open(self, cut: StumpCut) -> bool:
-        """Return whether missing values may occur at a split that has no side for them."""
+        """Return whether a split has no side for missing values, although they may occur."""
         if cut.side >= 0 or self._special is None:
             return False
         return bool(self._special[cut.feature])
