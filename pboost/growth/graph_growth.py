@@ -47,7 +47,7 @@ GrowthOrder: TypeAlias = Literal["largest_bound", "largest_error", "look_ahead",
 GROWTHS: tuple[GrowthOrder, ...] = get_args(GrowthOrder)
 #: Stop reasons: the callback returned True, or a chain has a node without errors.
 STOPPED = "stopped by the callback"
-PERFECT = "the certificate would be 0 without clipping and smoothing of the votes"
+PERFECT = "the certificate is 0, apart from clipping and smoothing of the votes"
 #: Pairs (node, exit).
 Edges: TypeAlias = tuple[tuple[int, int], ...]
 #: A callback, called with the number of steps and the record of the latest step.

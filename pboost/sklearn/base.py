@@ -224,7 +224,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Mean number of comparisons per training row.
 
         For a forest, the mean is over the bootstrap samples. For a model with early exits, it is
-        over the calibration rows of the exits.
+        over the rows that were used to choose the exits.
         """
         check_is_fitted(self)
         cost: float = self.model_.mean_prediction_cost
