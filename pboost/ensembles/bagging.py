@@ -168,7 +168,7 @@ def fit_bagging(
     all_options = {**held, **options}
     search = None if isinstance(X, SortedColumns) else column_search(function, all_options)
     fit_options = {**all_options, "n_threads": n_threads}
-    # Base learners with a validation set bin their own training rows.
+    # With a validation set, each base learner needs its own bins.
     data = shared_columns(search, X, fit_options, shares_bins=not holds_out(all_options))
     rows = rows_to_predict(X)
     n = rows.n_rows

@@ -223,8 +223,8 @@ def continue_fit(
     required.
 
     Gaussian observations are computed from the values and errors of the rows of this call, also at
-    the old nodes. If each cell had its own error, or the errors differ from those in training,
-    pass them as ``observation=gaussian(sigma)``; they are then stored in the new model.
+    the old nodes. If each cell had its own error, or the errors differ from those in training, pass
+    the errors as ``observation=gaussian(sigma)``. The new model stores these errors.
 
     Examples
     --------
@@ -563,7 +563,7 @@ def _stored(
 
 
 def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
-    """Return the weak learner if its nodes can be added to the model."""
+    """Check that nodes of the weak learner can be added to the model; return the weak learner."""
     if not isinstance(weak, ColumnLearner):
         raise NotImplementedError(
             "weak_learner: expected classifiers that compare a number with a threshold, got "

@@ -68,7 +68,7 @@ class GreedyStep:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """A round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
+    """Record of a round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
@@ -212,10 +212,10 @@ class GenericGreedy:
         h : float or array_like of shape (m,)
             Outputs on these rows, finite and not all 0. A number is a constant hypothesis.
         rows : array_like, optional
-            Rows that reach the hypothesis, as a boolean mask or indices. None: all rows.
+            Rows that reach the hypothesis, as a boolean mask or indices. By default, all rows.
         max_abs : float, optional
-            Upper bound on the absolute value of h, including other rows. None: the largest on these
-            rows.
+            Upper bound on the absolute value of h on all rows. By default, the largest absolute
+            value on these rows.
 
         Returns
         -------

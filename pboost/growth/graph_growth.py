@@ -60,7 +60,7 @@ Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A node that was added, as passed to ``callback(step, record)``.
+    """Record of a new node, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class CartStep:
-    """A split, as passed to ``callback(step, record)`` of `fit_cart`.
+    """Record of a split, as passed to ``callback(step, record)`` of `fit_cart`.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class CartStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberStep:
-    """A base learner, as passed to ``callback(step, record)`` of ensembles.
+    """Record of a base learner, as passed to ``callback(step, record)`` of ensembles.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class MemberStep:
 
 @dataclass(frozen=True, slots=True)
 class GradientBoostingStep:
-    """A boosting round, as passed to ``callback(step, record)`` of `fit_gradient_boosting`.
+    """Record of a boosting round, as passed to ``callback(step, record)``.
 
     Attributes
     ----------

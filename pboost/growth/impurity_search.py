@@ -1,4 +1,4 @@
-"""Trees that grow by a custom impurity function, and the checks of that function.
+"""Trees whose splits minimize a custom impurity function, and checks of this function.
 
 The function is evaluated for all splits of an exit at once. The compiled grower (grow.pyx) makes
 the splits. Ties are broken as in the compiled grower: lowest feature, then lowest threshold.
@@ -184,7 +184,7 @@ class Cuts:
 
 
 class ImpurityTree(BestFirst):
-    """A tree with exact observations that grows by a custom impurity."""
+    """A tree with exact observations whose splits minimize a custom impurity."""
 
     def __init__(
         self, data: TrainingData, weak: ImpurityStump, rule: VoteRule, limits: TreeLimits

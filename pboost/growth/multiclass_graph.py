@@ -290,7 +290,7 @@ class LabelTrees(Growth, BestFirst):
         against: FloatArray,
         settled: NDArray[np.bool_],
     ) -> LabelExit:
-        """Return an exit, given the sums of its rows and the classes settled above it."""
+        """Return an exit, given the sums of its rows and the settled classes of the node."""
         totals, own_mass, start = masses
         mass = _boosted(own_mass, totals - own_mass, for_it, against)
         arriving = int(start.sum())
@@ -497,7 +497,7 @@ class LabelTrees(Growth, BestFirst):
             if not matching:
                 raise NotImplementedError(
                     "model: expected a tree, or a chain of trees in which all exits of a tree lead "
-                    f"to the next, got another graph with one vote per class (node {node})"
+                    f"to the next, got a different graph with one vote per class (node {node})"
                 )
             cut = self._labels.place(**asked_at(model, node))
             matching[0].split = self._stored(matching[0], cut, model, node)
@@ -788,8 +788,8 @@ def join_weights(
 ) -> None:
     """Multiply the weights of rows by their total factor over several exits.
 
-    `exits` has the probability of each row and the factors of its class and of other classes.
-    `room` is a scratch array in the shape of the weights.
+    `exits` contains the probability of each row, and the factors for the class of the row and for
+    other classes. `room` is a scratch array in the shape of the weights.
     """
     n, own_weight = len(label), np.zeros(len(label))
     room[:] = 0.0

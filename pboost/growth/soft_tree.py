@@ -216,7 +216,7 @@ class SoftExit(Port):
 
 
 def class_factors(votes: float) -> FloatArray:
-    """Return the factors (by class) from boosted weight to reach, for a sum of votes."""
+    """Return, per class, the ratio of reach to boosted weight for a sum of votes."""
     return np.array([math.exp(-votes), math.exp(votes)])
 
 

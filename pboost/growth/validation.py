@@ -211,17 +211,17 @@ class EarlyStoppingRows(Protocol):
     wrong: int
 
     def taken(self, records: Sequence[StepRecord]) -> Sequence[int]:
-        """Add nodes; return the weight of the wrong rows after each of them.
+        """Add nodes; return the weight of wrong predictions after each node.
 
         The result ends before a node that a missing value reaches, if its exit for missing values
         is not yet decided.
         """
 
     def stages(self, model: DecisionGraph) -> Iterable[int]:
-        """Return the weight of the wrong rows at each stage of a model."""
+        """Return the weight of wrong predictions at each stage of a model."""
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all rows have these decision values."""
+        """Return the weight of wrong predictions if all rows have the same decision values."""
 
     def close(self) -> None:
         """Free the rows."""
@@ -296,13 +296,13 @@ class WatchedRows:
         return above | (is_missing & (record.missing == ABOVE))
 
     def stages(self, model: DecisionGraph) -> Iterator[int]:
-        """Yield the weight of the wrong rows at each stage of a model."""
+        """Yield the weight of wrong predictions at each stage of a model."""
         if len(self._X):
             for score in staged_decision_function(model, Features(self._X, None, model.table)):
                 yield int(self._weight[_said(score) != self._label].sum())
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all rows have these decision values."""
+        """Return the weight of wrong predictions if all rows have the same decision values."""
         predicted = _said(np.broadcast_to(score, self._score.shape))
         return int(self._weight[self._label != predicted].sum())
 

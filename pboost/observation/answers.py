@@ -268,7 +268,7 @@ class Observation(Choice):
     takes_many: ClassVar[bool] = False
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner adapted to this observation model; raise if unsupported.
+        """Return the weak learner adapted to this observation model, or raise an error.
 
         `is_chain` is True if the model is a chain, as in `fit_adaboost`.
         """
@@ -522,7 +522,7 @@ class AdaTree2(TableObservation):
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return less random exits for the side with the larger part of the class."""
+        """Return the table of AdaTree 2: exits are less random for the larger part of a class."""
         stay = (1 - self.strength) + self.strength * ((1 + np.sqrt(side_shares(reach))) / 2)
         return np.stack([1 - stay[0], stay[1]])
 

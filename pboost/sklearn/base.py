@@ -490,7 +490,7 @@ class Applied(Estimator):
     """Base class of estimators whose models consist of trees."""
 
     def _has_leaves(self) -> bool:
-        """Return whether `apply` is available: one-vs-rest models do not have it."""
+        """Return whether `apply` is available. One-vs-rest models do not support it."""
         return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_has_leaves)

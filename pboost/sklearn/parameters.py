@@ -227,7 +227,7 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
 
 
 def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
-    """Return the object that `value` names, made with `settings`; return an object unchanged."""
+    """Create the object that is called `value`; return objects unchanged."""
     choice = CHOICES[option]
     settings = {name: setting for name, setting in settings.items() if setting is not None}
     for name, setting in settings.items():

@@ -73,7 +73,7 @@ class Weak(Choice):
         return boosted_problem(X, y, sample_weight, two, takes=self.takes, hold=hold)
 
     def measured(self) -> Weak:
-        """Return the learner for features with measurement errors; raise if unsupported."""
+        """Return the learner for features with measurement errors, or raise an error."""
         raise ValueError(
             "observation: 'gaussian' requires features that are known before training; "
             "separators and linear weak classifiers are created at each node; use weak.stump()"

@@ -209,11 +209,12 @@ def linear(
     are one-hot encoded.
 
     The result does not depend on the units of the features. The smoothed criterion adds noise to
-    the projection, from Student's t distribution with two degrees of freedom. Its width falls from
-    0.5 to 0.1 standard deviations (for pairs, from 0.2 to 0.05). The descent starts from linear
-    discriminant analysis and from the two directions in which the class variances differ most. If
-    more than 2,000 rows reach the node (for pairs, 4,000), it first uses every m-th row. The model
-    then depends on the order of the rows, and repeating a row is not the same as weighting it.
+    the projection, from Student's t distribution with two degrees of freedom. The width of this
+    noise decreases from 0.5 to 0.1 standard deviations (for pairs, from 0.2 to 0.05). The search
+    starts from linear discriminant analysis and from the two directions in which the class
+    variances differ most. If more than 2,000 rows reach the node (for pairs, 4,000), the search
+    first uses every m-th row. The model then depends on the order of the rows, and repeating a row
+    is not the same as weighting it.
 
     Examples
     --------

@@ -280,7 +280,7 @@ class ColumnLearner(Weak):
         return "binned" if is_binned(self.search, n_rows) else "exact"
 
     def is_exact(self, problem: Problem) -> bool:
-        """Return whether the search is exact; for multiclass problems only on request."""
+        """Return whether the search is exact. Multiclass problems use it only on request."""
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
@@ -305,7 +305,7 @@ class ColumnLearner(Weak):
         return problem.arranged(n_threads, max_bins=self.max_bins, exact=exact)
 
     def measured(self) -> ColumnLearner:
-        """Return the learner for features with measurement errors; raise if unsupported."""
+        """Return the learner for features with measurement errors, or raise an error."""
         if self.search == "exact":
             raise ValueError(
                 "weak_learner: the gaussian observation model computes expected weights at bin "
