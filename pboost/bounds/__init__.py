@@ -369,9 +369,9 @@ def rate_matryoshka(T: ArrayLike, C: ArrayLike) -> float | FloatArray:
 def best_nesting(T: int, rho: float) -> tuple[int, ...]:
     """Return the sizes with the smallest `nested_bound` for at most T weak classifiers.
 
-    The product of the sizes may be smaller than T, which may be a prime: (2, 5) usually has a lower
-    bound than (11,). The search is exact. Its time grows like T**(3/4), to about a second for
-    T = 1e6.
+    The product of the sizes can be smaller than T. For example, for T = 11 the sizes (2, 5) usually
+    have a lower bound than (11,). The search is exact. The search time grows as T**(3/4) and is
+    about one second for T = 1e6.
 
     Parameters
     ----------
@@ -611,8 +611,8 @@ def margin_generalization_bound(
     Notes
     -----
     With probability `confidence_level` the bound holds for all votes and all `theta` at once ([S],
-    theorems 1 and 2, with the constants of their proofs). It is of order sqrt(vc / m) / theta, up
-    to logarithms. With `vc`, it is below 1 only if m is in the millions.
+    theorems 1 and 2, with the constants of their proofs). The bound is of order sqrt(vc / m) /
+    theta, up to logarithms. With `vc`, the bound is below 1 only if m is in the millions.
 
     Examples
     --------
@@ -820,8 +820,8 @@ def boosted_pmt_bound(
     -----
     This is [QH], theorem 6, with two changes: the second term is taken from [SF], theorem 4.6,
     where T multiplies `vc`, and the first term depends on the step. The published first term is for
-    ``step=1``, which does not hold for the update of [QH]. The second term is below 1 only for very
-    many rows.
+    ``step=1``, which is not valid for the weight update of [QH]. The second term is below 1 only
+    for very many rows.
 
     Examples
     --------

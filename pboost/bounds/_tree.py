@@ -29,7 +29,7 @@ def terms_at_2() -> tuple[FloatArray, FloatArray]:
 
     The derivatives of log-gamma at 2 are given by zeta(k) - 1, which decreases like 2**-k.
     """
-    # Imported here because importing SciPy takes longer than the rest of `import pboost`.
+    # SciPy is imported here because this import would make `import pboost` slow.
     from scipy.special import zetac
 
     orders = np.arange(2, 60)

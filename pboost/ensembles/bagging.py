@@ -89,10 +89,11 @@ def fit_bagging(
         Whether rows are drawn with replacement. Drawing fewer rows without replacement is called
         *subagging*.
     voting : {"soft", "hard"}
-        "soft" averages the predicted probabilities, "hard" the predicted classes (1 for the
-        predicted class, 0 for the others). The class with the largest mean is predicted. With
-        "soft", base learners without probabilities, such as models with the hinge loss and objects
-        with only ``predict``, vote for their predicted class. Regression predictions are averaged.
+        "soft" averages the predicted probabilities, "hard" averages the predicted classes (1 for
+        the predicted class, 0 for all other classes). The class with the largest mean is predicted.
+        With "soft", base learners without probabilities, such as models with the hinge loss and
+        objects with only ``predict``, vote for their predicted class. Regression predictions are
+        averaged.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         Class probabilities of each row, in place of `y`. Each row counts once per class, with its
         weight times the class probability. A one-dimensional array contains the probability of the
@@ -135,9 +136,9 @@ def fit_bagging(
     -----
     A class may have no rows in a sample. Trees are fitted to such a sample without changes. If
     `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base
-    learner is fitted to the classes that are present, and never predicts the others. If only one
-    class is present, the base learner is a constant. If `fit` uses part of the rows for validation,
-    a class needs two rows. Samples and random streams are the same for every `fit`.
+    learner is fitted to the classes that are present, and never predicts a missing class. If only
+    one class is present, the base learner is a constant. If `fit` uses part of the rows for
+    validation, a class needs two rows. Samples and random streams are the same for every `fit`.
 
     References
     ----------
@@ -168,7 +169,7 @@ def fit_bagging(
     all_options = {**held, **options}
     search = None if isinstance(X, SortedColumns) else column_search(function, all_options)
     fit_options = {**all_options, "n_threads": n_threads}
-    # With a validation set, each base learner needs its own bins.
+    # With a validation set, each base learner computes separate bins.
     data = shared_columns(search, X, fit_options, shares_bins=not holds_out(all_options))
     rows = rows_to_predict(X)
     n = rows.n_rows

@@ -51,7 +51,7 @@ from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 Fit: TypeAlias = Callable[..., Any]
 #: Default base learner of SAMME.
 DEFAULT_BASE = partial(fit_cart, max_depth=3)
-#: Lower limit of row weights, relative to the largest, so that no class loses all its weight.
+#: Lower limit of row weights, relative to the largest, so that every class keeps some weight.
 LEAST_WEIGHT = 1e-300
 PERFECT = "a base learner without errors determines the prediction"
 NO_BETTER = "a base learner was no better than guessing and is left out"
@@ -337,7 +337,9 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
             f"base_learner: expected an estimator, got {shown(base)}{hint_missing_call(base)}"
         )
     if is_estimator and is_soft:
-        raise TypeError(f"base_learner: expected a function that takes y_proba, got {shown(base)}")
+        raise TypeError(
+            f"base_learner: expected a function with the parameter y_proba, got {shown(base)}"
+        )
     if is_estimator:
 
         def fit(X: Any, y: Array, sample_weight: FloatArray) -> Any:
@@ -377,8 +379,8 @@ def _count_rows(X: object) -> int:
 def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False) -> Any:
     """Return X, sorted or binned if all fits can share the result.
 
-    Bins have equal weight, and their edges depend on which rows have positive weight. If the
-    weights change between fits, or rows are held out, each fit makes its own bins.
+    The bin edges depend on the weights of the rows. If the weights change between fits, or if rows
+    are held out, X is not binned here.
     """
     fit_options: dict[str, Any] = {}
     while isinstance(fit, partial):

@@ -70,7 +70,7 @@ def fit_oblique_tree(
         gaussian.
     smoothing : float
         Share of the weight of the node that is added to each class weight when the vote of an exit
-        is computed. Stumps in separators have their own smoothing, 1e-3.
+        is computed. The smoothing of the stumps in separators is always 1e-3.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for the validation set and for ``observation=sampled()``.
     validation : tuple or float, optional
@@ -91,9 +91,9 @@ def fit_oblique_tree(
     Notes
     -----
     The paper sets T2 = 4, "as an observation is classified by 5 nodes (including leaves)". This is
-    interpreted as a tree of depth 4 with up to 15 separators, because only this reproduces the
-    published errors; see the page *Errata of the sources*. Use ``max_nodes=4, max_depth=None`` for
-    the other interpretation.
+    interpreted as a tree of depth 4 with up to 15 separators, because only this interpretation
+    reproduces the published errors; see the page *Errata of the sources*. Use ``max_nodes=4,
+    max_depth=None`` for the other interpretation.
 
     References
     ----------
@@ -180,7 +180,7 @@ def fit_topdown_tree(
     min_samples_leaf : int
         Minimum number of training rows in each branch.
     categorical_smoothing : float
-        Smoothing of differences between categories, which reduces splits on chance differences; see
+        Smoothing of differences between categories, which avoids splits on random differences; see
         `weak.stump`.
     smoothing : float
         See `fit_boosted_tree`. With 0, the decision value of a leaf is half the log odds of its

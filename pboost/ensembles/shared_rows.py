@@ -39,7 +39,7 @@ def read_once(
 
 
 def holds_out(options: Mapping[str, Any]) -> bool:
-    """Return whether `fit` uses a validation fraction, so that it must make its own bins."""
+    """Return whether `fit` uses a validation fraction, so that bins cannot be shared."""
     return not isinstance(options.get("validation"), tuple | list | None)
 
 

@@ -170,8 +170,8 @@ def continue_fit(
         for gradient boosting, and for binary chains with `n_estimators`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for weak learners of a graph that draw random numbers; stumps do not.
-        Forests and gradient boosting models store the initial state of their generator. If it was
-        not NumPy's PCG64, pass the generator again.
+        Forests and gradient boosting models store the initial state of their generator. If this
+        generator was not NumPy's PCG64, pass it again.
     n_threads : int or None
         Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
         The model does not depend on it.
@@ -193,10 +193,10 @@ def continue_fit(
     ValueError, TypeError
         If the data do not match the model, or an option is invalid or not supported for this kind
         of model; if the nodes use directions that `weak_learner` does not create from X; if
-        gaussian observations would be mixed with others, or each cell had its own error in training
-        and no `observation` is passed; if votes of the model are larger than those of any fit
-        function; or if the generator state of a randomized forest or gradient boosting model is not
-        known.
+        gaussian observations would be mixed with other observation models, or if the errors
+        differed by cell in training and no `observation` is passed; if votes of the model are
+        larger than those of any fit function; or if the generator state of a randomized forest or
+        gradient boosting model is not known.
     NotImplementedError
         If weak classifiers, old or new, are functions (`pboost.weak.oracle`, `from_estimator`), or
         observations are sampled, since their random draws are not stored; or if they are separators
@@ -223,7 +223,7 @@ def continue_fit(
     required.
 
     Gaussian observations are computed from the values and errors of the rows of this call, also at
-    the old nodes. If each cell had its own error, or the errors differ from those in training, pass
+    the old nodes. If the errors differ by cell, or if they are not the same as in training, pass
     the errors as ``observation=gaussian(sigma)``. The new model stores these errors.
 
     Examples
@@ -268,7 +268,7 @@ def continue_fit(
 
 
 def options_of(model: Any, offered: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options that apply to the kind of model; raise TypeError for others."""
+    """Return the options that apply to the kind of model; raise TypeError for other options."""
     check_model(model)
     kind = type(model)
     if kind not in KINDS:
@@ -371,7 +371,7 @@ class GoesOn:
         limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
         kind: Any = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}[way]
         if observation.is_exact and model.answer is not None:
-            observation = Flip(0.0)  # exact, but with outcome tables like the model
+            observation = Flip(0.0)  # exact, but with stored tables, like the model
         elif observation.is_exact and way == "tree":
             kind = BoostedArrays
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
@@ -767,7 +767,7 @@ class FitState:
     Pass a new state to the first call of `continue_fit` in a series. Pass the same state to every
     later call, with the model that the previous call returned and the same data. Each call then
     starts where the previous one ended, without preparing the data and evaluating the model again.
-    The models are bit-identical to those without a state.
+    The models are bit-identical to models that are continued without a state.
 
     A state contains the binned or sorted columns, the decision values or weights of the training
     rows, and working arrays. Models do not contain a reference to the state.
@@ -858,7 +858,8 @@ def check_state(state: object, rng: object) -> FitState:
 def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any) -> dict[str, Any]:
     """Return fingerprints that identify the data of a call, by argument name.
 
-    X comes from `columns_to_fit`. Prepared columns are immutable and are their own fingerprint.
+    X is the result of `columns_to_fit`. Prepared columns are immutable, so they are compared by
+    identity.
     """
     arguments = {"X": X, "y": y, "sample_weight": sample_weight}
     if isinstance(validation, tuple | list) and 2 <= len(validation) <= 3:

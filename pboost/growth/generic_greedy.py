@@ -129,7 +129,7 @@ class GenericGreedy:
         With `y_proba`: the class labels of its columns. Default: 0 and 1, or the column names.
     smoothing : float
         Fraction from 0 to 1 that is added to the weights of correct and wrong outputs before the
-        log odds are computed. 0 gives the published formula.
+        log odds are computed. The value 0 gives the published formula.
     learning_rate : float
         Factor in (0, 1] by which each vote is multiplied.
 
@@ -148,8 +148,8 @@ class GenericGreedy:
 
     Examples
     --------
-    A tree with one split and constant hypotheses. By Theorem 2, the leaves vote half the log odds
-    of their rows, whatever the constants are:
+    A tree with one split and constant hypotheses. By Theorem 2, the vote of a leaf is half the log
+    odds of its rows, for any constants:
 
     >>> import numpy as np
     >>> import pboost as pb

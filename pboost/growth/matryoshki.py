@@ -241,7 +241,7 @@ class Matryoshka(PortGrowth):
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
     """Return the ports with votes <= 0 and the ports with positive votes.
 
-    Votes that are 0 up to rounding count as 0.
+    Votes within the rounding error of 0 are treated as 0.
     """
     return [p for p in ports if p.votes <= NO_VOTE], [p for p in ports if p.votes > NO_VOTE]
 

@@ -220,7 +220,7 @@ class LabelTrees(Growth, BestFirst):
         return reason if self._rounds == 1 else "all rounds are done"
 
     def _is_done(self) -> bool:
-        """Return whether another tree would be useless."""
+        """Return whether another tree would have no effect."""
         if self.certificate[-1] < LEAST:
             return True
         # With smoothing, the votes of pure exits depend on their weights, so the next tree differs.

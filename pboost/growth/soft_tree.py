@@ -1,8 +1,8 @@
 """Growth of graphs with uncertain observations, in which each row can reach many exits.
 
 A port is a set of merged exits, with the rows that reach it. Growth finds a split for a port, or
-takes the split of an existing model, and adds a node. In a soft tree each exit is its own port:
-every node is trained on all rows, with their weights at its exit.
+takes the split of an existing model, and adds a node. In a soft tree every exit is a separate port,
+and every node is trained on all rows, with the weights at this exit.
 
 Since the outcome of a split is uncertain, a row takes each exit with some probability and has
 weight at both exits. Only one path leads to each exit of a tree. The reach of a row is therefore

@@ -123,7 +123,7 @@ class TreeArrays:
         self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
         self.rows = rows[:0] if exact else rows.copy()
         if self.ranks is not None:
-            # Rows are sorted by the first column, like in sorted columns.
+            # Rows are sorted by the first column, as in sorted columns.
             self.rows = self.ranks[0, rows].argsort(kind="stable").astype(np.int32)
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
@@ -149,8 +149,8 @@ class TreeArrays:
         self.picked = np.arange(d, dtype=np.int32)
         feature_costs = self.limits.feature_costs
         self.to_pay = np.empty(0 if feature_costs is None else len(feature_costs.cost))
-        # Memory pages that are never written cost nothing. Two extra nodes hold the sides of a
-        # split during look-ahead, at the position of the next children.
+        # Memory pages that are never written need no memory. Two extra nodes store the sides of a
+        # split during look-ahead.
         capacity = 2 * most_leaves + 1
         self.node = np.empty(capacity, dtype=NODE)
         self.mass = np.empty((capacity, n_classes or 2), dtype=np.int64)
@@ -190,7 +190,7 @@ class CartArrays(TreeArrays):
         self.exponent = data.weight_exponent
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
-        """Start another tree for the same rows and classes with new positive weights.
+        """Start a new tree for the same rows and classes with new positive weights.
 
         `order` contains the sorted orders of all rows, before any split.
         """

@@ -79,7 +79,7 @@ class ValidationRows:
     n_iter_no_change : int
         Number of nodes or rounds without improvement after which growth ends.
     settings : dict
-        The options, for the settings of the model.
+        The options, as stored in the settings of the model.
     elsewhere : object, or None
         Object that holds the validation rows of a row source; the arrays are then empty.
     """
@@ -193,8 +193,8 @@ def _ones(weight: FloatArray | None, n: int) -> FloatArray:
     return np.ones(n) if weight is None else weight
 
 
-# Each open exit keeps its validation rows while a graph grows. A new node then costs only the rows
-# that reach it.
+# While a graph grows, the validation rows at each open exit are stored. A new node then only
+# evaluates the rows that reach it.
 
 
 class EarlyStoppingRows(Protocol):

@@ -1,9 +1,9 @@
 """Observation models with one table of probabilities per node, and the classes they share.
 
 An `Observer` is an observation model bound to training data. For each split it returns `Answers`:
-the probabilities that training rows take exit 1. They are stored per row, or as a table by side and
-class; with a table, a soft node costs no more than a weighted stump. Side 0 is below the threshold
-and side 1 above. Class 0 is the first class and class 1 the second.
+the probabilities that training rows take exit 1. These probabilities are stored per row, or as a
+table by side and class. With a table, a soft node is as fast as a weighted stump. Side 0 is below
+the threshold and side 1 above. Class 0 is the first class and class 1 the second.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def chain_reach(
 ) -> FloatArray:
     """Return the reach (side, class) at the end of a chain, which all rows reach.
 
-    `start` are the starting weights, by default the current ones. For `unit`, see
+    `start` are the starting weights, by default the current weights. For `unit`, see
     `WeakSearch.side_masses`.
     """
     if start is None:

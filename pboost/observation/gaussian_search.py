@@ -40,7 +40,7 @@ from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
-#: Number of distinct standard deviations per feature in the search, if each row has its own.
+#: Number of standard deviations per feature in the search, if they differ by row.
 LEVELS_OF_ERROR = 2
 #: Distance in standard deviations beyond which exits are certain; slightly larger than in the
 #: kernel.
@@ -55,7 +55,7 @@ class Noise:
     Attributes
     ----------
     by_row : bool
-        Whether each row has its own standard deviations.
+        Whether the standard deviations differ by row.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class NoisyStumpSearch(StumpSearch):
         size = QUAD * (self._span[:, :, 1] - self._span[:, :, 0]).astype(np.int64).ravel()
         stop = np.cumsum(size)
         self._offset = (stop - size).reshape(n_slices, QUADS)
-        # Must not be empty, because a kernel takes the address of the first entry.
+        # The array must not be empty, because a kernel uses the address of the first entry.
         self._crossing = np.empty(int(stop[-1]) + 1, dtype=np.float32)
 
         def work(first: int, last: int) -> None:

@@ -110,7 +110,7 @@ class Sample:
 
     def estimate(self) -> Callable[[], FloatArray]:
         """Return a function that computes the estimated probability of exit 1 of each row."""
-        # The function keeps only the counts in memory.
+        # The function only refers to the counts, so that other arrays can be freed.
         return partial(estimates, self.counts, self.draws, self._estimator)
 
 
@@ -328,11 +328,12 @@ def sampled(
     -----
     If all exits are certain, the estimate of Z never increases and sampling ends at `max_draws`.
 
-    "stopwatch" reads the clock three times per comparison: before and after another call, and after
-    training and calling the next weak classifier once. As in the reference, the rates are Z of the
-    next classifier to the power of 1/seconds, and the ratio of the two estimates to the power of
-    1/seconds. A decrease in zero time counts as infinitely fast. If both rates are equal, the next
-    classifier is used. In the last round, one more classifier is trained for the comparison.
+    "stopwatch" reads the clock three times per comparison: before an additional call, after this
+    call, and after the next weak classifier was trained and called once. As in the reference, the
+    rates are Z of the next classifier to the power of 1/seconds, and the ratio of the two estimates
+    to the power of 1/seconds. A decrease in zero time counts as infinitely fast. If both rates are
+    equal, the next classifier is used. In the last round, one more classifier is trained for the
+    comparison.
 
     References
     ----------

@@ -17,7 +17,7 @@ from pboost.values.parameter_aliases import alias_hint
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Arguments of builders that are not parameters: data, or arguments that the estimator sets.
 LEFT_OUT = ("X", "y", "y_proba", "classes", "sample_weight", "task", "callback", "progress")
-#: Options with another name in scikit-learn.
+#: Options that have a different name in scikit-learn.
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 
 

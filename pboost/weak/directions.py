@@ -29,7 +29,7 @@ AXIS = np.array([[1.0, 0.0]])
 #: Largest number of features for directions of all features: eight square matrices take 4 GiB.
 MOST_COLUMNS = 8192
 MATRICES = 8
-#: Number of past steps that L-BFGS keeps.
+#: Number of past steps that L-BFGS stores.
 MEMORY = 6
 
 

@@ -305,8 +305,8 @@ def from_estimator(estimator: object) -> FromEstimator:
     ----------
     estimator : object
         Object with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)``. It is copied
-        (``copy.deepcopy``) and fitted at each node, with the classes -1 and +1 and weights of
-        mean 1. If it is random, set its own seed.
+        (``copy.deepcopy``) and fitted at each node, with the classes -1 and +1 and weights of mean
+        1. If the estimator is random, set a seed.
 
     Returns
     -------

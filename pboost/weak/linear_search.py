@@ -167,7 +167,7 @@ def linear(
 
     The candidates at each node are the best single feature, good pairs of features, and a direction
     of all features. Their coefficients minimize a smoothed Kearns-Mansour criterion, and the
-    threshold is then searched like the threshold of a stump.
+    threshold is then searched as in a stump.
 
     Parameters
     ----------

@@ -68,9 +68,9 @@ class Hypothesis(RealLearner):
 def feature(center: Centering = "mean", *, include_constant: bool = True) -> Feature:
     """Create a weak learner whose hypotheses are ``(x[j] - center[j]) / scale[j]``.
 
-    The scale is the largest absolute value on the training rows, so the training values are in
-    [-1, 1]. A missing value gives 0. Categorical features are one-hot encoded. Boosting these
-    hypotheses gives a linear model.
+    The scale is the largest absolute value on the training rows, so the training values are in [-1,
+    1]. For a missing value, the hypothesis is 0. Categorical features are one-hot encoded. Boosting
+    these hypotheses gives a linear model.
 
     Parameters
     ----------
@@ -107,10 +107,10 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     Parameters
     ----------
     train : callable
-        Called as ``train(X, y, weight, rng)`` in each round. `X` (n, d) has NaN for missing values
-        and category indices for categories; `y` (n,) contains -1 and +1; `weight` (n,) sums to 1.
-        The arrays are read-only. It returns a function h, and ``h(X)`` returns one number per row.
-        The sign is the predicted class, the absolute value the confidence.
+        Called as ``train(X, y, weight, rng)`` in each round. `X` (n, d) contains NaN for missing
+        values, and indices for categories; `y` (n,) contains -1 and +1; `weight` (n,) sums to 1.
+        The arrays are read-only. `train` returns a function h, and ``h(X)`` returns one number per
+        row. The sign is the predicted class, the absolute value the confidence.
     max_abs : float, optional
         Upper bound on the absolute value of h, if known. With None, the largest absolute value on
         the training rows is used.

@@ -390,7 +390,8 @@ def stump(
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
         Criterion that the split minimizes. With class weights L+, L- below and R+, R- above the
         split, "kearns_mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split. The
-        others are the Gini, entropy (base 2) and error impurities, weighted by the two sides.
+        other criteria are the Gini, entropy (base 2) and error impurities, weighted by the two
+        sides.
     search : {"auto", "exact", "binned"}
         "exact" tries every threshold between different values; "binned" tries the edges of
         `max_bins` bins of about equal weight. "auto" is "exact" for binary classification with
