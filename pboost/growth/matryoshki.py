@@ -1,8 +1,8 @@
 """Growth of matryoshki, with a given shape or greedily.
 
 A classifier of level 0 is a weak classifier, and a classifier of level k is a tree of classifiers
-of level k - 1. It starts at a port, a set of merged exits, and ends in two ports, one for each of
-its outputs.
+of level k - 1. A port is a set of merged exits. Each classifier starts at one port and ends in two
+ports, one for each output.
 
 Greedy growth decides after each node whether to merge the exits of a subtree. It stores the graph
 as a tree of *super-nodes*, which are weak classifiers or merged subtrees. A subtree is a super-node
@@ -72,7 +72,7 @@ def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 class Matryoshka(PortGrowth):
-    """Base class of growth with merged exits; stores the reach and the weight of each row.
+    """Base class of growth with merged exits, which stores the reach and weight of each row.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Matryoshka(PortGrowth):
         self.unpaid = np.ones((n_items, data.n_rows))
 
     def entrance(self) -> Port:
-        """Return the port at the entrance of the graph, with all weight."""
+        """Return the port at the entrance of the graph, which all rows reach."""
         self.start = self.first_weights()
         weights = self.noted(self.start, 1.0)
         return self.port((), weights, weights, 0.0)
@@ -143,7 +143,7 @@ class Matryoshka(PortGrowth):
         return super().best(port, weights)
 
     def pay(self, port: Port, cut: Cut) -> None:
-        """Update the fraction of each row for which a feature is not yet paid."""
+        """Update the probabilities that rows have not yet paid for a feature."""
         assert self.cost_search is not None
         reach, start = np.asarray(port.reach), np.asarray(self.start)
         arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
@@ -159,7 +159,7 @@ class Matryoshka(PortGrowth):
         votes, answers, certificate = split.step.votes, split.answers, outside
         ports = []
         for exit_, vote in enumerate(votes):
-            # Votes computed for other rows can increase the weights of these rows.
+            # The votes were computed for other rows, so the weights of these rows can increase.
             max_sum = port.bound * math.exp(abs(vote))
             boost = only_exit(exit_, np.exp([vote, -vote]))
             weight = self.sent(answers, boost, port.weight, max_sum)
@@ -206,7 +206,7 @@ class Matryoshka(PortGrowth):
         return merged
 
     def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
-        """Merge ports by sign: nodes `members` become one classifier at `root` with two votes."""
+        """Merge ports by sign: the nodes `members` become one classifier with two votes."""
         groups = by_sign(ports)
         answers = self.shares(root.reach, *([port.reach for port in group] for group in groups))
         parts = [root.weight * answer for answer in answers]
@@ -247,7 +247,7 @@ def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
 
 
 class GrowthStopped(Exception):  # noqa: N818
-    """Raised in nested calls when the callback stops growth."""
+    """Exception that ends nested calls when the callback stops growth."""
 
 
 class NestedGrowth(Matryoshka):
@@ -284,7 +284,7 @@ class NestedGrowth(Matryoshka):
         return self.ports
 
     def grow(self, callback: Callback | None) -> str:
-        """Grow the whole shape; return the stop reason."""
+        """Grow all classifiers of the shape; return the stop reason."""
         self.callback, before = callback, self.n_nodes
         ports = self.ports or [self.entrance()]
         try:
@@ -455,7 +455,7 @@ class GreedyGrowth(Matryoshka, BestFirst):
     def replace_exits(
         self, others: list[OpenExit], ports: list[Port], owner: SuperNode | None
     ) -> None:
-        """Replace the open exits by `others` and new exits of a super-node."""
+        """Replace the open exits with `others` and the new exits of a super-node."""
         opened = [OpenExit(next(self.serial), port, owner) for port in ports]
         self.exits = others + opened
         for exit_ in opened:

@@ -4,10 +4,10 @@ Each row has one weight per class. The vote of an exit for a class lowers this w
 the class and the vote is positive, or if it has another class and the vote is negative. The
 criterion and the certificate are sums over the classes [1]_.
 
-With uncertain observations, all rows reach all nodes. A row takes each exit with a probability that
-depends on its side of the split and on its class. The weights of the row are multiplied by this
-probability. The probability of reaching an exit is the product along the path from the root of the
-tree. The product is computed again when the exit is split.
+With an observation model, every row reaches every node with some probability. A row takes each exit
+with a probability that depends on its side of the split and on its class. The weights of the row
+are multiplied by this probability. The probability of reaching an exit is the product along the
+path from the root of the tree. The product is computed again when the exit is split.
 
 .. [1] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
    predictions", Machine Learning 37 (1999), sections 7 and 8.
@@ -48,7 +48,7 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.multiclass_search import LabelSearch, SearchNode, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
-#: Maximum bytes of stored sums of open exits. Sums that do not fit are computed again.
+#: Memory limit (bytes) for the sums of open exits. Other sums are computed again when needed.
 MOST_KEPT = 1 << 28
 #: Chains without training errors end when the certificate is below this.
 LEAST = 1e-9
@@ -94,7 +94,7 @@ class LabelExit:
     serial : int
         Number of the exit, in the order of opening.
     edges : tuple of (node, exit)
-        Position in the graph; for the entrance of a tree, all exits that lead to it.
+        Position in the graph. For the root of a tree, all exits that lead to the root.
     depth : int
         Number of nodes on the path from the root of the tree.
     rows : ndarray of int32
@@ -137,7 +137,7 @@ class LabelExit:
 
     @property
     def mixed(self) -> IntArray:
-        """The classes that some but not all of the rows have."""
+        """The classes of some, but not all, rows at the exit."""
         return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property
@@ -186,7 +186,7 @@ class LabelTrees(Growth, BestFirst):
         self._enter((), self._add_up(self._rows))
 
     def _begin(self) -> None:
-        """Create the weights of all rows, and their sum, rounded only once."""
+        """Create the weights of all rows, and compute their exact sum."""
         data, n, n_labels = self.data, self.data.n_rows, self.n_labels
         width = math.prod(kernels.lanes_of(n_labels))
         try:
@@ -234,8 +234,8 @@ class LabelTrees(Growth, BestFirst):
     def _add_up(self, rows: IntArray, *factor: FloatArray) -> NDArray[np.int64]:
         """Return sums over rows (3, J): all weights, weights of the own class, initial weights.
 
-        If factors are given (for the own class, for other classes), they first multiply the
-        weights.
+        The weights are first multiplied by `factor`, if passed: one factor for the own class and
+        one for other classes.
         """
         n, width = len(rows), self._weight.shape[1]
         by = np.ones((len(factor), width))
@@ -261,7 +261,7 @@ class LabelTrees(Growth, BestFirst):
         return np.sum(sums, axis=0)
 
     def _enter(self, edges: Edges, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree after the given exits."""
+        """Open the root of a new tree after the given exits."""
         ones = np.ones(self.n_labels)
         settled = np.all([exit_.settled for exit_ in self.open.values()] or [ones < 1], axis=0)
         root = self._exit(edges, 0, self._rows, masses, ones, ones, settled)
@@ -328,13 +328,13 @@ class LabelTrees(Growth, BestFirst):
         return np.bincount(self.data.label[rows], minlength=self.n_labels)
 
     def _real_sum(self, exit_: LabelExit) -> float:
-        """Return the sum of the unrounded weights at an exit, rounded once."""
+        """Return the exact sum of the unrounded weights at an exit."""
         is_own = self.data.label[exit_.rows, None] == np.arange(self.n_labels)
         factor = np.where(is_own, exit_.for_it, exit_.against)
         return math.fsum((self._real_weights(exit_) * factor).ravel().tolist())
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
-        """Return the weights (n, J) of the rows of an exit, without its factors."""
+        """Return the weights (n, J) of the rows of an exit, not yet multiplied by its factors."""
         weights: FloatArray = self._weight[exit_.rows, : self.n_labels]
         return weights
 
@@ -372,7 +372,7 @@ class LabelTrees(Growth, BestFirst):
     def _split_at(
         self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None = None
     ) -> LabelSplit:
-        """Return the split of an exit by a stump, with given votes or votes from the weights."""
+        """Return the split of an exit by a stump; by default, compute the votes."""
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
@@ -417,7 +417,7 @@ class LabelTrees(Growth, BestFirst):
         return votes
 
     def _fill(self, exit_: LabelExit) -> None:
-        """Compute the sums of an exit. The larger exit of a node is computed by subtraction."""
+        """Compute the sums of an exit; use subtraction for the larger exit of a node."""
         if exit_.sums is not None:
             return
         pair, every = exit_.pair, self._labels.needs_all
@@ -442,7 +442,7 @@ class LabelTrees(Growth, BestFirst):
         return self._labels.sums(exit_.rows, *self._weights_at(exit_), classes)
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
-        """Return the weights of all rows without the factors of an exit, and their scale."""
+        """Return the weights of all rows, not yet multiplied by factors, and their scale."""
         return self._weight, self._scale
 
     def _have_fewer(self, pair: Pair) -> bool:
@@ -512,7 +512,7 @@ class LabelTrees(Growth, BestFirst):
     def _stored(
         self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int
     ) -> LabelSplit:
-        """Return the split of a node of a model, with the votes of the model."""
+        """Return the split at a node of a model, with the votes of the model."""
         return self._split_at(exit_, cut, model.vote[node])
 
     def constant_vote(self) -> tuple[Any, float]:
@@ -556,8 +556,8 @@ class SoftLabelExit(LabelExit):
     scale : float
         Scale of `totals`, `own_mass` and `mass`.
     turns : tuple of (StumpCut, ndarray of float64, shape (2, J))
-        The splits on the path from the root of the tree, with the probability that a row takes the
-        exit on the path, by side and class.
+        The splits on the path from the root of the tree. The array contains the probability that a
+        row takes the path at the split, by side and class.
     """
 
     scale: float = 1.0
@@ -613,7 +613,7 @@ class SoftLabelTrees(LabelTrees):
         return SoftLabelExit(**values, scale=self._scale)
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
-        """Return the weights (n, J) of the rows of an exit, without its factors."""
+        """Return the weights (n, J) of the rows of an exit, not yet multiplied by its factors."""
         return LabelTrees._real_weights(self, exit_) * self._probability(exit_)[:, None]
 
     def _probability(self, exit_: LabelExit) -> FloatArray:
@@ -651,7 +651,8 @@ class SoftLabelTrees(LabelTrees):
         return sums[:, : self.n_labels]
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
-        """Return the weights at the current exit without its factors, and their scale."""
+        """Return the weights at the current exit before multiplication by factors, and the
+        scale."""
         return self._at_exit, exit_.scale
 
     def find(self, exit_: Any) -> LabelSplit | None:
@@ -670,7 +671,7 @@ class SoftLabelTrees(LabelTrees):
         votes: FloatArray | None = None,
         table: FloatArray | None = None,
     ) -> LabelSplit:
-        """Return the split of an exit by a stump; compute votes and table unless given."""
+        """Return the split of an exit by a stump; by default, compute votes and table."""
         self._arrive(exit_)
         sums, arriving = self._by_side(cut, exit_.scale)
         reach = arriving * (exit_.reach / max(arriving.sum(), TINY))
@@ -740,7 +741,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(own_sums), np.array(other)
 
     def _stored(self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int) -> Any:
-        """Return the split of a node of a model, with the votes and the table of the model."""
+        """Return the split at a node of a model, with the votes and the table of the model."""
         if model.answer is None:
             table = np.repeat(CERTAIN[:, :1], self.n_labels, axis=1)
         else:
@@ -761,7 +762,7 @@ class SoftLabelTrees(LabelTrees):
         join_weights(self._weight, self.data.label, parts, self._room())
 
     def _room(self) -> FloatArray:
-        """Return a scratch array in the shape of the weights, which is reused."""
+        """Return a reusable scratch array with the shape of the weights."""
         if self._at_exit is None:
             self._at_exit = aligned(self._weight.shape, np.float64)
         self._here = -1
@@ -786,10 +787,10 @@ def join_weights(
     exits: Iterable[tuple[FloatArray, FloatArray, FloatArray]],
     room: FloatArray,
 ) -> None:
-    """Multiply the weights of rows by their total factor over several exits.
+    """Multiply the weight of each row by the sum of its factors at several exits.
 
     `exits` contains the probability of each row, and the factors for the class of the row and for
-    other classes. `room` is a scratch array in the shape of the weights.
+    other classes. `room` is a scratch array with the shape of the weights.
     """
     n, own_weight = len(label), np.zeros(len(label))
     room[:] = 0.0

@@ -1,8 +1,8 @@
 """Growth of graphs with uncertain observations, in which each row can reach many exits.
 
-A port is a set of merged exits, with the rows that reach it. Growth finds a split for a port, or
-takes the split of an existing model, and adds a node. In a soft tree every exit is a separate port,
-and every node is trained on all rows, with the weights at this exit.
+A port is a set of merged exits. Growth finds a split for a port, or takes the split of an existing
+model, and adds a node. In a soft tree every exit is a separate port, and every node is trained on
+all rows, with the weights at this exit.
 
 Since the outcome of a split is uncertain, a row takes each exit with some probability and has
 weight at both exits. Only one path leads to each exit of a tree. The reach of a row is therefore
@@ -75,11 +75,11 @@ class Port:
     edges : tuple of (node, exit)
         The exits; none at the entrance of the graph.
     masses : tuple of float
-        Boosted weights of the two classes, relative to all weight.
+        Boosted weights of the two classes, relative to the total weight.
     arrives : float
         Reach: the sum over the rows of initial weight times the probability of reaching the port.
     votes : float
-        Sum of votes inside the classifier that is being built; a mean after a merge.
+        Sum of votes inside the classifier that is being built; after a merge, the mean of the sums.
     weight : ndarray of float64, shape (n,), or an object in its place, or None
         Boosted weights of the rows; None until they are computed.
     reach : ndarray of float64, shape (n,), or an object in its place, or None
@@ -107,11 +107,11 @@ class PortGrowth(Growth):
         self.fixed = np.empty(data.n_rows, dtype=np.int64)
 
     def entrance(self) -> Any:
-        """Return the port at the entrance of the graph, with all weight."""
+        """Return the port at the entrance of the graph, which all rows reach."""
         raise NotImplementedError
 
     def outside(self, port: Any, others: Iterable[Any]) -> float:
-        """Return the sum of the bounds of the other open exits."""
+        """Return the sum of the bounds of all other open exits."""
         return math.fsum(other.bound for other in others)
 
     def open(self, port: Any, split: PortSplit, outside: float) -> list[Any]:
@@ -122,7 +122,7 @@ class PortGrowth(Growth):
         raise NotImplementedError
 
     def weights_at(self, port: Any) -> Weights:
-        """Return the weights at a port with their fixed-point form."""
+        """Return the weights at a port and their fixed-point values."""
         weights = Weights(port.weight, self.fixed, fixed_scale(port.bound), (0, 0))
         self.search.fill_fixed(weights)
         return weights
@@ -248,11 +248,11 @@ class SoftTree(PortGrowth, BestFirst):
         self.add(self.root)
 
     def sum_of_weights(self) -> float:
-        """Return the sum of the initial weights, rounded once and independent of their order."""
+        """Return the exact sum of the initial weights, which does not depend on their order."""
         return math.fsum(self.data.weight)
 
     def entrance(self) -> SoftExit:
-        """Return the exit that leads to the root, with all weight."""
+        """Return the exit that leads to the root, which all rows reach."""
         return self.root
 
     def add(self, exit_: SoftExit) -> None:
@@ -273,7 +273,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.open(exit_, exit_.split, self.outside(exit_, ()))
 
     def outside(self, exit_: SoftExit, others: Iterable[SoftExit]) -> float:
-        """Return the sum of the bounds of the other open exits."""
+        """Return the sum of the bounds of all other open exits."""
         return self.certificate[-1] - exit_.bound
 
     def open(self, exit_: SoftExit, split: PortSplit, outside: float) -> list[SoftExit]:
@@ -306,7 +306,7 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )
             self.add(opened[-1])
-        self.forget()  # only now, since both exits use the weights above
+        self.forget()  # only now, since both exits use the weights of the parent
         self.free(exit_)
         return opened
 
@@ -325,7 +325,7 @@ class SoftTree(PortGrowth, BestFirst):
     def after(self, exit_: SoftExit, split: PortSplit) -> FloatArray:
         """Return the boosted class weights (exit, class) after a split.
 
-        If rounding may matter, these are sums of the unrounded weights.
+        If rounding errors may matter, the unrounded weights are added.
         """
         after, unit = split.boosted(), 1.0 / fixed_scale(exit_.bound)
         rounding = 0.5 * unit * self.search.n_rows * math.exp(max(map(abs, split.step.votes)))
@@ -345,7 +345,7 @@ class SoftTree(PortGrowth, BestFirst):
         return self.data.sums_by_class(target.real)
 
     def certified(self, outside: float, after: FloatArray) -> float:
-        """Return the certificate after a split, given the bounds of the other exits."""
+        """Return the certificate after a split, given the bounds of all other exits."""
         certificate = max(outside + float(after.sum()), 0.0)
         if certificate >= CANCELS * (self.n_nodes + 1):
             return certificate
@@ -366,7 +366,7 @@ class SoftTree(PortGrowth, BestFirst):
                 self.release(exit_)
 
     def release(self, exit_: SoftExit) -> None:
-        """Record that an exit no longer needs the weights above it."""
+        """Record that an exit no longer needs the weights of its parent."""
         above = exit_.above
         if not exit_.waits or above is None:
             return
@@ -376,7 +376,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.free(above)
 
     def free(self, exit_: SoftExit) -> None:
-        """Recycle the weights of an exit that no other exit needs."""
+        """Free the weights of an exit if no other exit needs them."""
         if not exit_.waiting and exit_ is not self.root and exit_.weight is not None:
             self.buffers.append(exit_.weight)
             exit_.weight = None
@@ -384,7 +384,7 @@ class SoftTree(PortGrowth, BestFirst):
                 exit_.split.answers.forget()
 
     def buffer(self) -> FloatArray:
-        """Return an array for weights, a recycled one if possible."""
+        """Return an array for weights. Freed arrays are reused."""
         if not self.buffers:
             n = self.data.n_rows
             count = min(max(1, BLOCK_BYTES // (8 * n)), MOST_BUFFERS)
@@ -392,7 +392,7 @@ class SoftTree(PortGrowth, BestFirst):
         return self.buffers.pop()
 
     def weights_at(self, exit_: SoftExit) -> Weights:
-        """Return the weights at an exit, computed from the nearest stored weights above it."""
+        """Return the weights at an exit, computed from the nearest ancestor with stored weights."""
         path = []
         at = exit_
         while at.weight is None:

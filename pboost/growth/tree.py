@@ -70,7 +70,7 @@ class CartLimits:
         Maximum mean number of comparisons of each tree with ``growth="cost_efficient"``; the last
         number applies to all further trees.
     feature_costs : FeatureCosts or None
-        Costs of features. Splits then maximize the gain divided by the cost still to pay.
+        Costs of features. With costs, splits maximize the gain divided by the remaining cost.
     """
 
     criterion: str
@@ -128,7 +128,7 @@ class TreeArrays:
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        # Unit of the weights of nodes. In a boosted tree, weights are relative to their sum.
+        # Unit of the weights of nodes. In a boosted tree, weights are divided by their sum.
         self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
@@ -215,7 +215,7 @@ class CartArrays(TreeArrays):
         )
 
     def model(self, settings: Mapping[str, object], stop_reason: str, criterion: str) -> Tree:
-        """Return the tree grown so far, its nodes in preorder."""
+        """Return the tree grown so far, with its nodes in preorder."""
         problem = self.data.problem
         _, columns = tree_columns(problem, [self.grown()], criterion)
         return Tree(**columns, **problem.model_fields(), settings=settings, stop_reason=stop_reason)
@@ -250,9 +250,9 @@ class Grown:
     scale, exponent : float, int
         Scale of the weights, see `TrainingData`.
     special : ndarray of uint8, shape (d,), or None
-        Flags of features with missing values or categories.
+        Flags for features with missing values or categories.
     subset : ndarray of uint64, shape (n_nodes, 4)
-        Categories above the split, as bits; empty without categorical features.
+        Bit masks of the categories above the split; empty without categorical features.
     """
 
     nodes: Array
@@ -360,7 +360,7 @@ def grow_tree(
 
 
 def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
-    """Search the pending node; threads share its features."""
+    """Search the next node. Its features are divided among threads."""
     best_value = math.inf
 
     def search(first: int, last: int) -> None:
@@ -384,7 +384,7 @@ def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
 class BoostedArrays(TreeArrays):
     """The arrays of a boosted tree. Nodes with a split become nodes of the model.
 
-    The first splits, up to `n_replayed`, come from a model through `replay`.
+    The first `n_replayed` splits are copied from a model by `replay`.
     """
 
     rule: VoteRule
@@ -423,7 +423,7 @@ class BoostedArrays(TreeArrays):
     def test_of(
         self, model: DecisionGraph, split: int, node: int, subset: NDArray[np.uint64]
     ) -> tuple[int, int, int]:
-        """Return feature, position, and exit for missing values of a split of a model.
+        """Return the feature, the position and the exit for missing values of a split of a model.
 
         If the split is a set of categories, it is written to ``subset[node]``.
         """
@@ -497,11 +497,11 @@ class BoostedArrays(TreeArrays):
         return np.where(side >= 0, side, heavier).astype(np.float64)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the class weights, each rounded once."""
+        """Return the exact sums of the class weights."""
         return self.data.class_sums()
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:
-        """Return the sums of the class weights at nodes, each rounded once, (nodes, 2)."""
+        """Return the exact sums of the class weights at nodes, (nodes, 2)."""
         return np.array([self._real_sums_at(node) for node in nodes])
 
     def _real_sums_at(self, node: int) -> tuple[float, float]:

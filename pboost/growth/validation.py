@@ -50,7 +50,8 @@ class ValidationOptions(TypedDict, total=False):
     validation : tuple or float, optional
         Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
         (0, 0.5] of the training rows, stratified by class and drawn with `rng`. The first model
-        with the lowest validation error is returned; ``record.validation`` has all errors.
+        with the lowest validation error is returned. ``record.validation`` contains the errors
+        after each node.
     n_iter_no_change : int, optional
         With `validation`: stop after this number of nodes without improvement. Default: 50.
     """

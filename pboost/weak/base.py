@@ -179,11 +179,11 @@ class WeakSearch:
         return self.data.n_rows
 
     def real_sum(self, weights: Weights | None = None) -> float:
-        """Return the sum of the real weights (default: the starting weights), rounded once."""
+        """Return the exact sum of the real weights (default: the starting weights)."""
         return math.fsum(self.data.starting_weight() if weights is None else weights.real)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sum of the starting weights of each class, rounded once."""
+        """Return the exact sum of the starting weights of each class."""
         return self.data.class_sums()
 
     def best(self, weights: Weights) -> Cut | None:
@@ -215,8 +215,8 @@ class WeakSearch:
     def reweight(self, cut: Any, factors: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
-        Write the products, their fixed-point values and their sums to `target`, which may share
-        its weights with the source.
+        Write the products, their fixed-point values and their sums to `target`. Source and target
+        can be the same array.
         """
         raise NotImplementedError
 
@@ -242,15 +242,15 @@ class WeakSearch:
     def is_open(self, cut: Any) -> bool:
         """Return whether a split has no side for missing values, although they may occur.
 
-        The weights of such rows are 0 in fixed point.
+        Rows with a missing value at such a split have the fixed-point weight 0.
         """
         return False
 
     def model_nodes(self, cuts: Sequence[Any], heavier: Sequence[int]) -> dict[str, Any]:
         """Return the fields of a model that describe its splits and the side of missing values.
 
-        `heavier` lists the exit of larger reach of each node. It is empty if all rows reach all
-        nodes.
+        `heavier` contains the exit with the larger reach for each node. It is empty if all rows
+        reach all nodes.
         """
         feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
         threshold = self.thresholds(cuts)

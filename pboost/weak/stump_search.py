@@ -177,8 +177,8 @@ class StumpSearch(WeakSearch):
     ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
-        Write the products, their fixed-point values and their sums to `target`, which may share
-        its weights with the source.
+        Write the products, their fixed-point values and their sums to `target`. Source and target
+        can be the same array.
         """
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
