@@ -83,8 +83,7 @@ def fit_bagging(
         than 20 distinct integers, `task` is required.
     max_samples : float, int or None
         Size of each sample: a fraction in (0, 1] of the rows with positive weight, or a number of
-        rows. By default, the
-        number of rows with positive weight.
+        rows. By default, the number of rows with positive weight.
     bootstrap : bool
         Whether rows are drawn with replacement. Drawing fewer rows without replacement is called
         *subagging*.

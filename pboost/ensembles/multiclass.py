@@ -93,8 +93,9 @@ def fit_one_vs_rest(
     -------
     OneVsRest
         `decision_function` returns the decision values (n, J) of the models; `predict_proba`
-        returns their probabilities divided by their sum. The class with the largest probability is
-        predicted, the first class if there are ties. `prediction_cost` is the sum over the models.
+        returns the normalized probabilities of the models. The class with the largest probability
+        is predicted, the first class if there are ties. `prediction_cost` is the sum over the
+        models.
 
     Raises
     ------
@@ -182,7 +183,7 @@ def fit_samme(
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
         n_estimators=3)``. An estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)`` is
         copied in each round. The mean of the weights is 1. If the base learner draws random
-        numbers, set its seed yourself.
+        numbers, pass a base learner with a fixed seed.
     n_estimators : int
         Maximum number of base learners.
     learning_rate : float
@@ -313,7 +314,7 @@ def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, An
 
 
 def _check_probabilities(model: object) -> None:
-    """Raise ValueError for a loss without probabilities, as classes could not be compared."""
+    """Raise ValueError for a loss without probabilities, which one-vs-rest requires."""
     if isinstance(model, GradientBoostingModel):
         try:
             model.probabilities(np.zeros(1))

@@ -53,8 +53,8 @@ def fit_oblique_tree(
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features. Each stump of a separator sends missing values to the branch with the lower
-        criterion, or to the branch with the larger weight if there were none in training.
-        Categorical features are one-hot encoded.
+        criterion, or to the branch with the larger weight if the training data had no missing
+        values. Categorical features are one-hot encoded.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     max_nodes : int or None
@@ -102,7 +102,7 @@ def fit_oblique_tree(
 
     Examples
     --------
-    The second MONK's problem: exactly two of six attributes have their first value.
+    This tree solves the second MONK's problem without training errors:
 
     >>> import pboost as pb
     >>> X, y = pb.datasets.monks(2)
@@ -156,8 +156,8 @@ def fit_topdown_tree(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. A split sends missing values to the exit with the lower criterion, or to the exit
-        with the larger reach if no training row at the node had a missing value. Categorical
-        features are split by a set of categories.
+        with the larger reach if no training row at the node had a missing value. A split on a
+        categorical feature divides the categories into two sets.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     max_nodes : int or None
@@ -184,8 +184,8 @@ def fit_topdown_tree(
         `weak.stump`.
     smoothing : float
         See `fit_boosted_tree`. With 0, the decision value of a leaf is half the log odds of its
-        rows, independent of the splits that lead to it (Theorem 2 of [1]_); it is clipped if the
-        leaf contains one class.
+        rows, independent of the splits that lead to it (Theorem 2 of [1]_); the value is clipped if
+        the leaf contains a single class.
     learning_rate : float
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
@@ -199,8 +199,8 @@ def fit_topdown_tree(
     Returns
     -------
     DecisionGraph
-        The fitted tree, with nodes in the order of creation. With "kearns_mansour", it equals the
-        tree of `fit_boosted_tree`, whose certificate is this impurity of its leaves.
+        The fitted tree, with nodes in the order of creation. With "kearns_mansour", the tree is the
+        same as with `fit_boosted_tree`, and the certificate is the impurity of the leaves.
 
     Raises
     ------

@@ -651,8 +651,7 @@ class SoftLabelTrees(LabelTrees):
         return sums[:, : self.n_labels]
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
-        """Return the weights at the current exit before multiplication by factors, and the
-        scale."""
+        """Return the weights at the current exit, without factors, and their scale."""
         return self._at_exit, exit_.scale
 
     def find(self, exit_: Any) -> LabelSplit | None:
