@@ -491,7 +491,7 @@ class Uniform(TableObservation):
 def uniform() -> Uniform:
     """Create an observation model in which all rows of a class have the same probabilities.
 
-    The probability of an exit is the fraction of the class on that side of the threshold. The
+    The probability of an exit is the fraction of the class on the side of this exit. The
     certificate (an upper bound on the training error) of such a model decreases towards 0, but this
     bound applies only to random exits. The training error of hard predictions may stay the same.
 
@@ -532,9 +532,9 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     """Create the observation model of AdaTree 2, which makes exits random in training.
 
     A row takes the exit of its side with probability ``1 - strength * (1 - sqrt(V)) / 2``. V is the
-    fraction of the reach of the row's class on that side. Every node is therefore trained on all
-    rows, with reduced weights for rows of the other side. Predictions take the exit of the row's
-    side.
+    fraction of the reach of the row's class on the same side. Every node is therefore trained on
+    all rows, with reduced weights for rows of the other side. Predictions take the exit of the
+    row's side.
 
     Parameters
     ----------

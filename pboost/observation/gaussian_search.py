@@ -45,7 +45,7 @@ LEVELS_OF_ERROR = 2
 #: Distance in standard deviations beyond which exits are certain; slightly larger than in the
 #: kernel.
 REACH = 8.31
-#: Bin and position of a stored stump, which has only a threshold.
+#: Placeholder for the bin and the position of a stored stump, which only has a threshold.
 NOWHERE = -1
 
 
@@ -140,7 +140,7 @@ class NoisyStumpSearch(StumpSearch):
         self._score = np.empty((looks, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
-        """Return the standard deviations of each column's groups, and fill the cells of rows."""
+        """Return the standard deviations of the groups of each column; assign rows to groups."""
 
         def work(first: int, last: int) -> list[FloatArray]:
             sigmas = []
@@ -225,7 +225,7 @@ class NoisyStumpSearch(StumpSearch):
         return probabilities(value, threshold, sigma, cut.side, self.workers)
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
-        """Return for each split the exit with more starting weight; 0 in case of a tie."""
+        """Return the exit with more starting weight for each split; 0 in case of a tie."""
         return [self.noted(cut) for cut in cuts]
 
     def noted(self, cut: StumpCut) -> int:
@@ -317,7 +317,7 @@ def probabilities(
 ) -> FloatArray:
     """Return the probability that each value is above a threshold, as `RowAnswers` requires.
 
-    Missing values are on `side`. `sigma` has one standard deviation per row, or one for all.
+    Missing values take `side`. `sigma` contains one standard deviation per row, or a single one.
     """
     above = np.empty(len(value))
 
@@ -376,8 +376,8 @@ def levels(
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
     """Return a few representative standard deviations, and the group of each row.
 
-    There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number
-    of distinct values, however many rows they have, so repeating a row is the same as weighting
+    There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number of
+    distinct values. The number of rows does not matter, so repeating a row is the same as weighting
     it. A group is represented by its geometric midrange. Rows with a missing value are in group 0.
     """
     if is_known is not None:
@@ -453,9 +453,9 @@ class Gaussian(Observation):
 def gaussian(sigma: float | ArrayLike) -> Gaussian:
     """Create an observation model for features with normally distributed measurement errors.
 
-    A row with value x takes exit 1 of threshold θ with probability Φ((x - θ)/σ), where Φ is the
-    normal distribution function. Stumps minimize the expected criterion, so they prefer thresholds
-    in gaps that are wider than the error.
+    A row with value x takes exit 1 of a split at the threshold θ with probability Φ((x - θ)/σ),
+    where Φ is the normal distribution function. Stumps minimize the expected criterion, so they
+    prefer thresholds in gaps that are wider than the error.
 
     Parameters
     ----------
@@ -472,9 +472,9 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     Raises
     ------
     ValueError, TypeError
-        If `sigma` has infinite or negative values. The fit function raises ValueError if its shape
-        does not match X, if it is NaN for an existing value, if X is BinnedColumns without values,
-        or if the split search is "exact".
+        If `sigma` has infinite or negative values. The fit function raises ValueError if the shape
+        of `sigma` does not match X, if `sigma` is NaN for a known value, if X is BinnedColumns
+        without values, or if the split search is "exact".
 
     Notes
     -----

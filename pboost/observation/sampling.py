@@ -96,7 +96,7 @@ class Sample:
             masses = self._invoke(self.counts, self.draws, last, self.weights.fixed)
             self.draws = last
             for k in (0, 1):
-                # Python integers, because a sum over many draws may exceed 64 bits.
+                # Python integers are added, because a sum over many draws may exceed 64 bits.
                 self._above[k] += sum(masses[:, k].tolist())
 
     def shrink(self) -> float:
@@ -136,7 +136,7 @@ class SampledObserver(Observer):
     base : Observer
         Observer with the true probabilities.
     generator : numpy.random.Generator
-        Source of the key of the random numbers.
+        Source of randomness for the key of the random numbers.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class SampledObserver(Observer):
 
 
 def until_increase(sample: Sample, max_draws: int) -> None:
-    """Draw until the estimate of Z increases for the first time, including that draw."""
+    """Draw until the estimate of Z increases for the first time."""
     sample.invoke()
     before = sample.shrink()
     while sample.draws < max_draws:
@@ -390,7 +390,8 @@ class StopwatchObserver(Observer):
         super().__init__(sampler.search)
         self._sampler, self._rule = sampler, rule
         self.needs_class = sampler.needs_class
-        # Copied, because the weights of a chain are modified in place. All rows reach all nodes.
+        # The weights of a chain are modified in place, so they are copied. All rows reach all
+        # nodes.
         self._start = self.search.data.weight.copy() if self.needs_class else None
         self._next: tuple[Any, Sample] | None = None
         self._round = 0
@@ -445,7 +446,7 @@ class StopwatchObserver(Observer):
         return cut, ahead
 
     def _seconds(self, before: float) -> float:
-        """Read the clock, and raise if the time is earlier than `before`."""
+        """Read the clock, and raise an error if the time is earlier than `before`."""
         where = f"clock: round {self._round}"
         try:
             now = float(self._sampler.observation.clock())

@@ -139,7 +139,7 @@ class Weights:
 
 
 def class_units(masses: tuple[int, int], scale: float) -> FloatArray:
-    """Return the power of two for each class that scales its real weight below 1."""
+    """Return, per class, the power of two that scales the class weight below 1."""
     units: FloatArray = np.ldexp(1.0, -np.frexp(np.array(masses, dtype=np.float64) / scale)[1])
     return units
 
@@ -207,8 +207,8 @@ class WeakSearch:
     ) -> Cut:
         """Return the split of a stored weak classifier, with its class weights on these rows.
 
-        `side` is the side of rows with a missing value. `members` is the bit set of the categories
-        above, for a categorical split.
+        `side` is the side of rows with a missing value. For a categorical split, `members` is the
+        bit mask of the categories above.
         """
         raise NotImplementedError
 

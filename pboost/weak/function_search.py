@@ -102,7 +102,7 @@ class OracleSearch(SideSearch):
         return rows[np.argsort(self.data.given_rows[rows], kind="stable")]
 
     def asked(self, weights: Weights, number: int) -> tuple[NDArray[np.intp], Any, str]:
-        """Return the rows that reach the node, X of these rows, and the name for errors."""
+        """Return the rows that reach the node, their X, and the name for error messages."""
         rows = self.in_order(weights.real > NO_WEIGHT)
         return rows, self.source.take(self.data.given_rows[rows]), self.where(number)
 
@@ -195,7 +195,7 @@ class RowLearner(Weak):
 
 @dataclass(frozen=True, slots=True)
 class Oracle(RowLearner):
-    """A user's own weak learner; made by `oracle`."""
+    """A weak learner with a user's training function; made by `oracle`."""
 
     kind: ClassVar[str] = "oracle"
     is_oracle: ClassVar[bool] = True
@@ -266,8 +266,8 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     training, and its output is the side of the row. If all outputs are equal, there is no split.
 
     Training errors contain the number of the weak classifier, counted from 0 in the order of
-    training; classifiers that did not become nodes count too. Prediction errors contain the number
-    of the node. The generators derive from the `rng` of the fit function. Predictions use the
+    training, including classifiers that did not become nodes. Prediction errors contain the number
+    of the node. The generators are created from the `rng` of the fit function. Predictions use the
     generator ``numpy.random.default_rng(node)``, so they are deterministic for a given X.
 
     References

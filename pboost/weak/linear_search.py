@@ -124,7 +124,7 @@ def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def in_own_units(coefficient: FloatArray, scale: FloatArray) -> FloatArray:
-    """Round coefficients of standardized columns, and return the coefficients of the columns.
+    """Round coefficients of standardized columns; return coefficients of the original columns.
 
     The coefficient of a single column becomes 1.
     """

@@ -95,8 +95,8 @@ class LevelCuts:
     Attributes
     ----------
     score : ndarray of float64
-        Scores of the splits of each order into first and last categories, for each side of missing
-        values. With smoothing, the scores of one category against all others follow.
+        Scores for each side of missing values. Each split divides an order of the categories into
+        two parts. With smoothing, the scores of one category against all others follow.
     sides : tuple of int
         The sides of missing values to try; -1 if there are none.
     orders : ndarray of int32, shape (m, categories)
@@ -114,7 +114,7 @@ class LevelCuts:
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
-        """Return the side of missing values, and bit sets of the categories above and absent."""
+        """Return the side of missing values, and bit masks of the upper and absent categories."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
         row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
@@ -132,7 +132,7 @@ def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> Array
 
 
 class LabelSearch(StumpSearch):
-    """Search for the best multiclass stump over one set of columns."""
+    """Search for the best multiclass stump."""
 
     def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
         super().__init__(data, weak, workers)

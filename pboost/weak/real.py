@@ -18,7 +18,7 @@ from pboost.weak.base import Weak, maker
 #: How features are centered before they become weak hypotheses.
 Centering: TypeAlias = Literal["mean", "midrange", "zero"]
 CENTERS: tuple[Centering, ...] = get_args(Centering)
-#: Trains a hypothesis: called with (X, y of -1 and +1, weights of sum 1, rng), returns h(X).
+#: A function (X, y, weight, rng) that trains a hypothesis and returns it as a function of X.
 Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 
 
@@ -110,7 +110,8 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
         Called as ``train(X, y, weight, rng)`` in each round. `X` (n, d) contains NaN for missing
         values, and indices for categories; `y` (n,) contains -1 and +1; `weight` (n,) sums to 1.
         The arrays are read-only. `train` returns a function h, and ``h(X)`` returns one number per
-        row. The sign is the predicted class, the absolute value the confidence.
+        row. The sign of the number is the predicted class, and the absolute value is the
+        confidence.
     max_abs : float, optional
         Upper bound on the absolute value of h, if known. With None, the largest absolute value on
         the training rows is used.

@@ -33,7 +33,7 @@ class SeparatorSearch(GrownSearch):
         return None if trained is None else (trained, 0.0)
 
     def _part(self, rows: NDArray[np.intp], real: FloatArray) -> TrainingData:
-        """Return the training data of some rows, with other weights."""
+        """Return the training data of some rows, with new weights."""
         # Scaling by a power of two causes no rounding error.
         weight = np.ldexp(real, -int(np.frexp(real.max())[1]))
         data, columns = self.data.part(rows, weight), self.data.columns
@@ -83,7 +83,7 @@ class SeparatorSearch(GrownSearch):
 class StartingMasses:
     """The initial weights of the rows of a separator, below each bin edge.
 
-    Create an object after the search for the first stump, which computes the sums.
+    These weights are available after the search for the first stump.
     """
 
     def __init__(self, search: StumpSearch, weights: Weights) -> None:

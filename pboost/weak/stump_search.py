@@ -403,9 +403,10 @@ def stump(
     min_samples_leaf : int
         Minimum number of training rows on each side of a split.
     missing : {"learn", "error"}
-        "learn" sends missing values to the exit that lowers the criterion most, or to the exit of
-        larger reach if no training row at the node had a missing value. A split may also separate
-        missing from present values. With "error", training data must have no missing values.
+        "learn" sends missing values to the exit that lowers the criterion most, or to the exit with
+        the larger reach if no training row at the node had a missing value. A split can also
+        separate missing values from all other values. With "error", missing values in the training
+        data raise an error.
     categorical_smoothing : float
         Strength of shrinkage for categorical features with more than two categories. The class
         frequencies of each category are shrunk towards the class frequencies of the node, in
