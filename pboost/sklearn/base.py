@@ -55,7 +55,7 @@ DTYPES = (np.float64, np.float32)
 class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base class of the estimators; the parameters are the options of `builder`, a fit function.
 
-    A class with a builder gets an ``__init__`` with these parameters. In its docstring,
+    A subclass with a `builder` gets an ``__init__`` with these parameters. In its docstring,
     ``{parameters}`` and ``{attributes}`` are replaced by their descriptions.
 
     Attributes
@@ -63,8 +63,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     builder : callable
         Function that fits the model.
     own_defaults : mapping
-        Parameters that the builder does not have, and defaults that differ from the builder's.
-        Entries of base classes are inherited.
+        Parameters that `builder` does not have, and defaults that differ from `builder`. Entries of
+        base classes are inherited.
     fixed_options : mapping
         Arguments of the builder that are not parameters of the estimator.
     left_out : sequence of str
@@ -140,7 +140,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         try:
             self.model_ = run_with_callbacks(self, self._build_reporting, rows, labels, options)
         except ValueError:
-            if is_plain:  # let scikit-learn raise its own error for invalid input
+            if is_plain:  # scikit-learn raises an error for invalid input
                 validate_data(self, X, **targets, **checks)
             raise
         return self
@@ -148,7 +148,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _build_reporting(
         self, X: object, y: object, options: dict[str, Any], callback: object
     ) -> Any:
-        """Return the fitted model; pass the callback to the builder if it accepts one."""
+        """Return the fitted model; pass the callback to `builder` if possible."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}
         return self._build(X, y, options)
@@ -164,7 +164,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
     def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
-        """Return the options of the builder for the current parameters."""
+        """Return the options of `builder` for the current parameters."""
         return meant(type(self).builder, {**vars(self), **overrides})
 
     def _rows(self, X: object) -> Any:
@@ -247,7 +247,7 @@ class Regressor(RegressorMixin, Estimator):
 class Classifier(ClassifierMixin, Estimator):
     """Base class of the classifiers.
 
-    If the builder only supports binary targets, a multiclass model is fitted one-vs-rest.
+    If `builder` only supports binary targets, a multiclass model is fitted one-vs-rest.
     """
 
     own_defaults: ClassVar = {"class_weight": None}
@@ -275,7 +275,7 @@ class Classifier(ClassifierMixin, Estimator):
             Sample weights >= 0. An integer weight k has the effect of k copies of the row.
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             Soft labels: the probability of each class for each row. An array of shape (n_samples,)
-            has the probability of the second of two classes. If `y` is also passed, as in
+            contains the probability of the second of two classes. If `y` is also passed, as in
             cross-validation, the model is fitted to `y_proba`.
         classes : array-like of shape (n_classes,), default=None
             Classes of the columns of `y_proba`. By default, these are the column names if `y_proba`
