@@ -165,9 +165,9 @@ def continue_fit(
         the same rows again, because a model does not store them. If the model was fitted with a
         fraction, the rows are held out again automatically.
     state : FitState, optional
-        For a series of calls with the same data, each with the model of the previous call: pass the
-        same `FitState` to all calls, and each call starts where the previous one ended. Supported
-        for gradient boosting, and for binary chains with `n_estimators`.
+        State for a series of calls in which each call continues the model of the previous call on
+        the same data. Pass the same `FitState` to all calls. Supported for gradient boosting, and
+        for binary chains with `n_estimators`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for weak learners of a graph that draw random numbers; stumps do not.
         Forests and gradient boosting models store the initial state of their generator. If this
@@ -195,7 +195,7 @@ def continue_fit(
         of model; if the nodes use directions that `weak_learner` does not create from X; if
         gaussian observations would be mixed with other observation models, or if the errors
         differed by cell in training and no `observation` is passed; if votes of the model are
-        larger than those of any fit function; or if the generator state of a randomized forest or
+        larger than any fit function allows; or if the generator state of a randomized forest or
         gradient boosting model is not known.
     NotImplementedError
         If weak classifiers, old or new, are functions (`pboost.weak.oracle`, `from_estimator`), or
@@ -219,8 +219,8 @@ def continue_fit(
     data. Models with such nodes can only be continued on data with the same standard deviations (to
     9 digits), such as the training data. With two features, you can use any data, and a multiple of
     the original number of directions. Models of stumps can be continued with affine weak
-    classifiers (on two features, with an even number of directions); after that, `weak_learner` is
-    required.
+    classifiers (on two features, with an even number of directions). To continue such a model
+    again, pass `weak_learner`.
 
     Gaussian observations are computed from the values and errors of the rows of this call, also at
     the old nodes. If the errors differ by cell, or if they are not the same as in training, pass
@@ -531,7 +531,7 @@ def _check_graph(model: Any) -> DecisionGraph:
 
 
 def _observation(model: DecisionGraph, X: object, observation: object) -> Observation:
-    """Return the observation model of the new nodes, for the columns in the model's order."""
+    """Return the observation model of the new nodes, with columns in the order of the model."""
     if observation is None:
         if model.sigma is None:
             what = "an observation model"
@@ -766,8 +766,8 @@ class FitState:
 
     Pass a new state to the first call of `continue_fit` in a series. Pass the same state to every
     later call, with the model that the previous call returned and the same data. Each call then
-    starts where the previous one ended, without preparing the data and evaluating the model again.
-    The models are bit-identical to models that are continued without a state.
+    starts where the previous one ended, and does not need to prepare the data and evaluate the
+    model again. The models are bit-identical to models that are continued without a state.
 
     A state contains the binned or sorted columns, the decision values or weights of the training
     rows, and working arrays. Models do not contain a reference to the state.

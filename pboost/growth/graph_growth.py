@@ -249,7 +249,7 @@ class Growth:
     votes : list of list of float
         Votes of the two exits of each node.
     certificate : list of float
-        Certificate before the first and after each node.
+        Certificate before the first node and after each node.
     """
 
     def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
@@ -310,8 +310,8 @@ class Growth:
     def placed(self, cut: Any) -> Any:
         """Set the exit for missing values of a split, at a node that all rows reach.
 
-        If there were none in training, they take the exit with more weight, as do categories
-        without weight.
+        If the exit was not determined in training, it is the exit with more weight. Categories
+        without weight take the same exit.
         """
         if not self.search.is_open(cut):
             return cut
@@ -429,7 +429,7 @@ class Chain(Growth):
         return self._unsure
 
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
-        """Add a node. If rounding may matter, the weights were already updated."""
+        """Add a node. If rounding errors may matter, the weights were already updated."""
         self._product *= step.shrink
         certificate = self._product
         if self._unsure:
@@ -484,7 +484,7 @@ class BestFirst:
     limits : TreeLimits
         Limits of growth, and the order of splits.
     certificate : list of float
-        Certificate before the first and after each node.
+        Certificate before the first node and after each node.
     heap : list of (negative key, serial number, exit)
         Open exits; if keys are equal, the oldest comes first.
     """

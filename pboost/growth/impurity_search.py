@@ -212,7 +212,7 @@ class ImpurityTree(BestFirst):
         return replace(model, record=TrainingRecord(certificate, cost, stop_reason))
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the last node; `bound` is the bound of the exit it has split."""
+        """Return the record of the last node; `bound` is the bound of the exit that was split."""
         return replace(self.arrays.newest(), certificate=self.certificate[-1])
 
     def exit_at(self, serial: int) -> Exit:
@@ -358,7 +358,7 @@ class ImpurityTree(BestFirst):
         return Cuts(score, negative, positive, place[both], beside[both], side)
 
     def sets(self, exit_: Exit, feature: int) -> Cuts:
-        """Return the splits between sets of categories; the first in sorted order are below."""
+        """Return the splits between two sets of categories, in sorted order of the categories."""
         arrays, m = self.arrays, self.arrays.n_rows_at(exit_.serial)
         rows, n_bins = self.rows_of(exit_, feature), int(arrays.n_bins[feature])
         codes, smoothing = arrays.codes[feature, rows], arrays.limits.categorical_smoothing

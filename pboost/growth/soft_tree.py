@@ -152,8 +152,8 @@ class PortGrowth(Growth):
     def with_side(self, port: Port, split: PortSplit) -> PortSplit:
         """Set the exit for missing values of a split.
 
-        If there were none in training, they take the exit with the larger reach, as do categories
-        without weight.
+        If the exit was not determined in training, it is the exit with the larger reach. Categories
+        without weight take the same exit.
         """
         if not self.search.is_open(split.cut):
             return split
