@@ -117,7 +117,7 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
     for model in ("adaboost", "samme", "sbpmt"):
         code, _, err = pboost_main("evaluate", *given, "--model", model)
         assert code == 1
-        assert_one_line(err, "66 distinct numbers with fractions")
+        assert_one_line(err, "66 distinct non-integer numbers")
         assert_one_line(
             err, "--task regression and --model cart, random-forest, gradient-boosting or budget"
         )

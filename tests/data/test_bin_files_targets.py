@@ -54,7 +54,7 @@ def test_whole_numbers_of_a_regression_and_weights(tmp_path):
     [
         (np.where(X[:, 0] > 0, "a", "b"), REGRESSION, TypeError, "batch 0: y: expected numbers"),
         (np.append(X[:-1, 0], 1e200), None, ValueError, "batch 2: y: expected finite numbers"),
-        (X[:, 0], CLASSES, ValueError, "66 distinct numbers with fractions"),
+        (X[:, 0], CLASSES, ValueError, "66 distinct non-integer numbers"),
         (X[:, 0], "ranking", ValueError, "task: expected one of"),
     ],
 )

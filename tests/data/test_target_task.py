@@ -97,7 +97,7 @@ def test_partitions_follow_it(builder, name):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_builders_without_a_regression_refuse_one(name):
     for y in (TARGETS["floats"][0], TARGETS["one fraction"][0]):
-        with pytest.raises(ValueError, match=r"y: .* with fractions; for a regression use .*task="):
+        with pytest.raises(ValueError, match=r"y: .* non-integer numbers; for a regression use .*task="):
             CLASSIFIERS[name](X, y)
     many = TARGETS["21 integers"][0]
     if name in ("samme", "one_vs_rest", "probit_tree", "topdown"):  # whole numbers are classes

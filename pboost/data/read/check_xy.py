@@ -330,7 +330,7 @@ def check_label_values(values: Array, two: str | None, instead: str = ONE_OF_EAC
     """
     if is_continuous(values):
         raise ValueError(
-            f"y: expected class labels, got {len(values)} distinct numbers with fractions; "
+            f"y: expected class labels, got {len(values)} distinct non-integer numbers; "
             f"{REGRESSIONS}; convert numbers that are class names to strings"
         )
     if two is not None:
