@@ -242,7 +242,7 @@ def _numbers(table: DataFrame, name: str, form: Format) -> FloatArray:
 
 
 def typed(table: DataFrame, form: Format, categorical_features: Sequence[str]) -> DataFrame:
-    """Convert text columns to categorical features, unless at least half of their texts are numbers.
+    """Convert text columns to categorical features, except columns that are mostly numbers.
 
     Raises CommandError for a mixture of numbers and text.
     """
