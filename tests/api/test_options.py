@@ -202,7 +202,7 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: expected an option of cross_validate, got one of fit_adaboost; pass "
+        "n_estimators: expected an option of cross_validate, got an option of fit_adaboost; pass "
         "functools.partial(fit_adaboost, "
         "n_estimators=20)"
     )

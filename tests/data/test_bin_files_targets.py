@@ -71,7 +71,7 @@ def test_targets_that_change(edges, tmp_path):
         calls.append(1)  # 1: whether there are weights, 2: that it is a regression, 3: edges
         return batches(y if len(calls) < 4 else y[::-1])
 
-    with pytest.raises(ValueError, match="expected the same rows in each reading"):
+    with pytest.raises(ValueError, match="expected the same rows in each pass"):
         pb.data.bin_files(read, tmp_path, bin_edges=edges)
 
 

@@ -224,6 +224,6 @@ def test_levels_that_change(tmp_path):
         level = "x" if len(calls) < 4 else "z"  # 1: are there weights; 2: numbers; 3: levels
         yield pd.DataFrame({"a": ["x", "y", level, level, "y"]}), np.array([0, 1, 0, 1, 1])
 
-    with pytest.raises(ValueError, match="expected the same rows in each reading"):
+    with pytest.raises(ValueError, match="expected the same rows in each pass"):
         pb.data.bin_files(read, tmp_path)
     assert len(calls) == 4

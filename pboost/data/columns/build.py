@@ -392,7 +392,7 @@ def _sort_blocks(
             if wrong >= 0:  # tables in memory are checked earlier
                 raise ValueError(
                     f"X: expected finite numbers{'' if missing is None else ' or missing values'}, "
-                    f"got an invalid value in column {start + wrong}; values may have changed on disk"
+                    f"got an invalid value in column {start + wrong}; the file may have changed"
                 )
             if keep is not None:
                 keep(start, order, block)

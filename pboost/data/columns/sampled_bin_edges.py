@@ -31,7 +31,7 @@ def rows_of_edges(
 ) -> tuple[NDArray[np.intp] | None, bool]:
     """Return the rows that determine the bin edges (None for all), and if a value is missing.
 
-    The selected rows are the rows of positive weight with the `SAMPLE_ROWS` smallest hashes. `fixed` contains
+    These are the rows of positive weight with the `SAMPLE_ROWS` smallest hashes. `fixed` contains
     the weights, or is empty.
     """
     if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:

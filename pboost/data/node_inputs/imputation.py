@@ -13,7 +13,7 @@ from pboost.data.read.table import Table, column_label
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, first_false
 
-#: Bits to which means are rounded, so that rounding errors of sums have no effect.
+#: Means are rounded to this number of bits, to remove rounding errors of sums.
 MEAN_BITS = 40
 
 

@@ -126,7 +126,7 @@ class Writer:
 
     def __exit__(self, kind: object, *raised: object) -> None:
         self._close()
-        # Keep the files after an interruption, which is not an Exception, to resume later.
+        # KeyboardInterrupt is not an Exception: keep the files, so that the call can be resumed.
         if isinstance(kind, type) and issubclass(kind, Exception):
             self._discard()
 
@@ -146,9 +146,9 @@ class Writer:
         self._left = False
 
     def state(self, key: str) -> dict[str, Array] | None:
-        """Return the progress that an interrupted writer saved under this key.
+        """Return the progress that an interrupted writer saved under this key, or None.
 
-        Returns None if there is none. Damaged files are deleted.
+        Damaged files are deleted.
         """
         if not self._left:
             return None
@@ -252,13 +252,13 @@ class RowsFile:
                 return
             self._file.write(layout)
             size = _size(dtype, shape)
-            if hasattr(os, "posix_fallocate"):  # detects a full disk now, not later
+            if hasattr(os, "posix_fallocate"):  # raise an error now if the disk is too small
                 os.posix_fallocate(self._file.fileno(), 0, size)
             else:
                 self._file.truncate(size)
 
     def put(self, column: int, start: int, numbers: Array) -> None:
-        """Write the numbers of consecutive rows of a column, from row `start` on."""
+        """Write consecutive entries of a column, starting at row `start`."""
         buffer: Any = np.ascontiguousarray(numbers, dtype=self.dtype)
         left = memoryview(buffer).cast("B")
         with _naming(self._path):
@@ -488,11 +488,11 @@ def _assembled(
 def flush_folder(folder: str) -> None:
     """Make a rename durable after a power failure, if the system supports it."""
     if os.name == "nt":
-        return  # a directory cannot be opened
+        return  # Windows cannot open a directory
     try:
         handle = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        return  # a directory may be writable and not readable
+        return  # the directory may be writable but not readable
     try:
         os.fsync(handle)
     except OSError as error:
@@ -504,7 +504,7 @@ def flush_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[Path]:
-    """Add the path of this file to an OSError that lacks one."""
+    """Add the path of this file to an OSError without a path."""
     try:
         yield path
     except OSError as error:

@@ -48,7 +48,7 @@ REGRESSIONS = 'for a regression use a fit function with task="regression"'
 MOST_CLASSES = 20
 #: Largest absolute value of a regression target.
 MOST_TARGET = 1e150
-#: Powers of two with larger exponents may not be normal float64 numbers.
+#: Maximum exponent of a power of two that is computed as a float64 number.
 MOST_EXPONENT = 1000
 
 
@@ -74,8 +74,8 @@ def as_features(X: TableLike, categorical_features: object = None) -> Features:
     ------
     ValueError
         If `X` is not two-dimensional, has no columns or too many rows or columns for int32,
-        contains an integer that float64 cannot represent, or has text of which most values occur
-        once.
+        contains an integer that float64 cannot represent, or has a text column in which most
+        values occur once.
     TypeError
         If a column contains neither numbers nor categories.
     """
@@ -188,10 +188,7 @@ def is_clean(features: Features) -> bool:
 
 
 def find_holes(features: Features) -> NDArray[np.bool_] | None:
-    """Return a mask of the features with missing values, or None; reject infinities.
-
-    Complete data need a single pass.
-    """
+    """Return a mask of the features with missing values, or None; reject infinities."""
     values = features.values
     has_missing: NDArray[np.bool_] | None = None
     for start in range(0, len(values), BLOCK):
@@ -226,7 +223,7 @@ def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
 def training_features(
     features: Features, weights: NDArray[np.float64] | None, takes: Takes
 ) -> Features:
-    """Return the features of training data, with a table if any is special.
+    """Return the features of training data, with a table unless all are complete and numeric.
 
     If a feature has more than 255 categories, the rarest ones share a number.
 
@@ -312,8 +309,8 @@ def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArra
     Raises
     ------
     ValueError
-        If `y` is not one-dimensional, has another length, is empty, contains missing values, has
-        too few or too many classes, or is a continuous target.
+        If `y` is not one-dimensional, has the wrong length, is empty, contains missing values,
+        has too few or too many classes, or is a continuous target.
     TypeError
         If the class labels are not all numbers or all strings.
     """
@@ -449,7 +446,7 @@ def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
     code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
     row = 0
     if (row_labels.dtype.kind == "U") == (classes.dtype.kind == "U"):
-        if isinstance(row_labels, RowLabels):  # look up each class once, not each row
+        if isinstance(row_labels, RowLabels):  # look up classes instead of rows
             code, is_known = places_among(classes, row_labels.classes)
             code, is_known = code[row_labels.codes], is_known[row_labels.codes]
         else:
@@ -470,8 +467,8 @@ def as_targets(y: object, n: int) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If `y` is not one-dimensional, has another length, is empty, or contains missing values,
-        numbers beyond 1e150, whose squares may overflow, or integers that float64 cannot represent.
+        If `y` is not one-dimensional, has the wrong length, is empty, or contains missing values,
+        numbers beyond 1e150, or integers that float64 cannot represent.
     TypeError
         If `y` is not numeric.
     """

@@ -43,7 +43,7 @@ class OneHot:
     columns : tuple of int
         Positions of the categorical features, in increasing order.
     values : tuple of ndarray
-        Sorted categories of each: numbers, booleans or strings. Read-only.
+        Sorted categories of each categorical feature: numbers, booleans or strings. Read-only.
     n_features : int
         Number of features before encoding.
     feature_names : tuple of str or None
@@ -79,7 +79,7 @@ class OneHot:
         X : array_like of shape (n, n_features), or data frame
             Rows with the same features as in training. Data frame columns may be in any order.
         unknown : {"error", "zeros"}
-            What to do with unknown categories: raise an error, or encode them as zeros.
+            Whether to raise an error for unknown categories, or encode them as zeros.
 
         Returns
         -------
