@@ -86,7 +86,7 @@ COLUMNS = {
     "bytes": (late(b"a"), "column 'v' is not numeric: got b'a' in row 37"),
     "complex": (late(1j), "column 'v' is not numeric: got 1j in row 37"),
     "complex numbers": (A[:, 1] + 0j, "column 'v' is not numeric: got non-numeric values"),
-    "text beside numbers": (late("a"), "column 'v': expected only text, got text and other"),
+    "text beside numbers": (late("a"), "column 'v': expected text in every row, got other"),
     "names of rows": (
         [f"row {i}" for i in range(N)],
         "column 'v': expected categories, got text with a unique value",

@@ -120,7 +120,7 @@ def test_a_loss_or_a_criterion_decides_first():
             assert task_of(pb.fit_bagging(trees, X, y, n_estimators=2, loss=loss)) == REGRESSION
             assert pb.cross_validate(own, X, y, cv=2, rng=0).task == REGRESSION
     assert pb.cross_validate(partial(forest, task=REGRESSION), X, many, cv=2).task == REGRESSION
-    with pytest.raises(ValueError, match="y: expected class labels, got 66 distinct numbers"):
+    with pytest.raises(ValueError, match="y: expected class labels, got 66 distinct non-integer numbers"):
         pb.fit_cart(X, floats, criterion="gini")
     with pytest.raises(ValueError, match="criterion: expected one of 'squared_error'"):
         pb.fit_cart(X, few, task=REGRESSION, criterion="gini")

@@ -154,7 +154,7 @@ def as_levels(values: Array, label: str) -> Array:
             return values.astype(np.bool_)
         if any(issubclass(kind, str) for kind in kinds):
             raise TypeError(
-                f"X: {label}: expected only text, got text and other values; convert it to text"
+                f"X: {label}: expected text in every row, got other values; convert it to text"
             )
     if values.dtype.kind in "Ub":
         return values
@@ -211,7 +211,7 @@ def _place_values(
             out[rows] = codes
         if "U" in kinds and len(kinds) > 1:
             raise TypeError(
-                f"X: {label}: expected only text, got text and other values; convert it to text"
+                f"X: {label}: expected text in every row, got other values; convert it to text"
             )
     if "U" in kinds:
         texts = as_text(list(place), f"X: expected text in {label}")
@@ -244,7 +244,7 @@ def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | No
             are_text = [issubclass(kind, str) for kind in set(map(type, strings))]
             if any(are_text) and not all(are_text):
                 raise TypeError(
-                    f"X: {label}: expected only text, got text and other values; convert it to text"
+                    f"X: {label}: expected text in every row, got other values; convert it to text"
                 )
             if not any(are_text):
                 return None
