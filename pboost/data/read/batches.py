@@ -171,8 +171,8 @@ def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
         is_same = before is None if order is None else _is_order(order, before)
         if not is_same:
             raise TypeError(
-                f"X: {label}: expected categories in the same order everywhere, got another "
-                f"order in {where} than in {first}"
+                f"X: {label}: expected the same order of categories everywhere, got different "
+                f"orders in {first} and {where}"
             )
 
 
