@@ -47,11 +47,11 @@ class FeatureCosts:
         object.__setattr__(self, "item", freeze(self.item, np.int32))
 
     def items_of(self, read: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the items (n, n_items) paid for if these features (n, d) are used."""
+        """Return the items (n, n_items) that are charged for the used features (n, d)."""
         return items_of(self.item, read, len(self.cost))
 
     def of_columns(self, read: NDArray[np.bool_]) -> FloatArray:
-        """Return the cost of each row if these features (n, d) are used."""
+        """Return the cost of each row for the used features (n, d)."""
         total: FloatArray = np.where(self.items_of(read), self.cost, 0.0).sum(axis=1)
         return total
 

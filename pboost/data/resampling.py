@@ -54,8 +54,8 @@ def assign_folds(
     name = repr(values[sizes.index(rarest)].item())
     if rarest < (2 if len(sizes) == 2 else 1):
         raise ValueError(
-            f"y: expected enough rows{weighed} of two classes outside each fold, got {rarest} of "
-            f"class {name}"
+            f"y: expected enough rows{weighed} of two classes for each training set, got {rarest} "
+            f"of class {name}"
         )
     if folds > max(sizes):
         raise ValueError(

@@ -85,7 +85,7 @@ class Classes(NamedTuple):
     entries: Entries | None = None
 
     def weights_of_rows(self, sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
-        """Return the sample weights of the n rows, also for class probabilities."""
+        """Return the sample weights of the n rows, even if there are class probabilities."""
         return self.weights if self.entries is None else as_weights(sample_weight, n)
 
 

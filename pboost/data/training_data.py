@@ -632,7 +632,7 @@ def tree_problem(
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
-    """Return whether to bin n rows; "auto" does so for `auto` rows or more."""
+    """Return whether to use a binned search; "auto" means for n >= `auto` rows."""
     return search == "binned" or (search == "auto" and n >= auto)
 
 

@@ -678,9 +678,9 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     -----
     Section 2.6.2 of L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, *Classification and
     regression trees* (1984). Class 0 mixes the triangles centered at the features 11 and 15,
-    class 1 at 11 and 7, and class 2 at 15 and 7. The weight of the first is uniform in [0, 1]. The
-    Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data number the
-    classes in another order.
+    class 1 at 11 and 7, and class 2 at 15 and 7. The weight of the first triangle is uniform in
+    [0, 1]. The Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data
+    number the classes in another order.
 
     For a binary problem, compare one class with the rest, as in the example, or keep the rows of
     two classes.

@@ -227,7 +227,7 @@ def with_bar(
     unit: str,
     begun: int = 0,
 ) -> Iterator[Callable[..., Any] | None]:
-    """Yield the function that a loop calls after each step: progress bar first, then callback.
+    """Yield a function that updates the progress bar and then calls the callback.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ class Choice:
 
 
 def _plain(value: object) -> Any:
-    """Return an option as a plain value: the name of a function, None for infinity."""
+    """Return an option as a plain value: a function as its name, infinity as None."""
     if isinstance(value, Choice):
         return value.settings()
     if callable(value):

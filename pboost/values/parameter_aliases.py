@@ -33,8 +33,8 @@ _NODES = _LEAVES._replace(note="one less than the number of leaves")
 _ESTIMATOR = "estimator, base_estimator"
 _FOLDS = Peers("cv, n_splits", "nfold", "nfold")
 NONE = Peers()
-#: Names of each option of pboost in other libraries. If several options have a name, the first
-#: option that the function accepts is suggested.
+#: Names of each option of pboost in other libraries. The error message suggests the
+#: first matching option that the function accepts.
 PEERS = {
     # size of the model
     "n_estimators": _BOOSTED,

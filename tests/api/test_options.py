@@ -342,7 +342,7 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
 
 def test_many_numbers_may_be_a_regression():
     many = np.arange(60)
-    hint = r'per class; for a regression use a fit function with task="regression"$'
+    hint = r'per class; for regression, use a fit function with task="regression"$'
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
             pb.fit_real_adaboost(X, y)

@@ -317,7 +317,9 @@ class ProjectedColumns(SortedColumns):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedColumns(_Columns):
-    """Features as bin codes, in a fifth of the memory of sorted features. Created by `bin_columns`.
+    """Binned features, which need a fifth of the memory of sorted features.
+
+    Created by `bin_columns`.
 
     The arrays are read-only. Columns that you construct yourself are validated and copied, as with
     `SortedColumns`.
@@ -379,7 +381,7 @@ class BinnedColumns(_Columns):
     ) -> BinnedColumns:
         """Return a subset of the rows, in the given order, with the same bins.
 
-        Pass ``all_rows=True`` if `rows` is a permutation of all rows. The identity is not copied.
+        Pass ``all_rows=True`` if `rows` is a permutation of all rows.
         """
         rows = row_numbers(rows, self.n_rows)
         if all_rows and self.bin_start is not None and _are_numbered(rows):

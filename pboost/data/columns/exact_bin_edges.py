@@ -126,7 +126,7 @@ def joined_cells(parts: Sequence[Cells], question: CellQuery) -> Cells:
 def _runs(
     key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: CellQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and last position of each run of sorted keys in one smaller cell."""
+    """Return the first and last position of the keys of each smaller cell."""
     prefix = key >> (question.to[0] if len(question.to) == 1 else question.to[cell])
     is_new = prefix[1:] != prefix[:-1]
     if len(question.to) > 1:

@@ -141,7 +141,7 @@ _TOGETHER = 16
 def kept(name: str, array: object, dtype: DTypeLike) -> Array:
     """Return an array as C-contiguous and read-only, copied only if it could be modified.
 
-    Arrays made by this function or a pickle, and read-only memory maps, are not copied.
+    Unpickled arrays, results of this function, and read-only memory maps are not copied.
     """
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__

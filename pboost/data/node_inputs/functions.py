@@ -40,7 +40,7 @@ class Oracles(Inputs):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Restriction of the certificate of a model with these inputs."""
+        """Explanation of the certificate, for oracles only."""
         return GIVEN_ANSWERS if self.is_random else ""
 
     @property

@@ -62,7 +62,7 @@ class ColumnNames(Sequence[str]):
 class Inputs:
     """Numbers computed from a row; node ``i`` of a model compares input ``feature[i]``."""
 
-    #: Restriction of the certificate of a model with these inputs; empty if there is none.
+    #: Explanation of the certificate, empty for most inputs.
     note = ""
 
     @property

@@ -154,7 +154,7 @@ class Projections(StoredInputs):
         return self.start, self.index
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return |coefficient| times spread; without spread, 1 for nonzero coefficients."""
+        """Return |coefficient| * spread. Without `spread`, return 1 for nonzero coefficients."""
         if spread is None:
             return (self.coefficient != 0).astype(np.float64)
         with np.errstate(over="ignore"):
@@ -210,7 +210,7 @@ def random_directions(
     for _ in range(directions if terms > 1 else 0):
         columns = np.sort(generator.choice(varying, size=terms, replace=False))
         normal = generator.standard_normal(terms)
-        # A direction and its opposite give the same splits; a positive first term reads better.
+        # Opposite directions give the same splits. Choose the one with a positive first term.
         normal /= math.copysign(math.hypot(*normal), normal[0])
         index.append(columns)
         coefficient.append(normal / scale[columns])
@@ -220,7 +220,7 @@ def random_directions(
 def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
     """Return the weighted standard deviation of the known values of each column, rounded, or 0."""
     lowest, highest = column_ends(X, rows)
-    # Scaled by the largest deviation, whose square could overflow.
+    # Scale by the largest deviation, because its square could overflow.
     middle = lowest / 2 + highest / 2
     unit = np.maximum(highest - middle, middle - lowest)
     scale, unit = np.zeros(len(unit)), np.where(unit, unit, 1.0)

@@ -75,11 +75,11 @@ class StoredColumns(NamedTuple):
     Attributes
     ----------
     columns : BinnedColumns
-        Pass it to a fit function in place of X. Codes, and values if the folder has them, are
-        memory-mapped. With values it is a `BinnedValues`.
+        Pass it to a fit function in place of X. Codes and values are memory-mapped. If the
+        folder contains values, the object is a `BinnedValues`.
     y : ndarray, or RowLabels if the classes are text, shape (n,)
-        Class of each row, sorted by class. Text is stored as codes; ``numpy.asarray(y)`` returns an
-        array of strings. For a regression, the targets in the order of the table.
+        Class of each row, sorted by class, or the regression targets in the order of the table.
+        Text is stored as codes; ``numpy.asarray(y)`` returns an array of strings.
     weight : ndarray of float64, shape (n,), or None
         Sample weights, all positive. None if all rows have equal weight.
     """
@@ -163,7 +163,7 @@ class Writer:
             shape = len(state["n_bins"]), int(state["count"].sum())
             for name, dtype in ((CODES, "|u1"), (VALUES, state["value_dtype"].item())):
                 if dtype and os.path.getsize(self._unfinished(name)) != _size(dtype, shape):
-                    raise ValueError(f"{name}: missing or of a wrong size")
+                    raise ValueError(f"{name}: missing or has the wrong size")
         except (OSError, ArithmeticError, LookupError, TypeError, ValueError):
             self.forget()
             return None

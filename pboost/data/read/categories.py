@@ -75,7 +75,7 @@ class ColumnReader:
 
 
 def match_levels(known: Table, column: int, out: Array, levels: Array | None, label: str) -> None:
-    """Check the types of new rows, and convert category numbers to those of training."""
+    """Check the types of new rows, and convert their categories to the training numbers."""
     values, kind = known.values_of(column), "numbers" if levels is None else kind_of(levels)
     if values is None:
         if levels is not None and len(levels):
@@ -290,5 +290,5 @@ def refuse_identifier(counts: NDArray[np.int64], n: int, label: str, named: str 
     if single > MOST_SINGLE * n:
         raise ValueError(
             f"X: {label}: expected categories, got text with a unique value in {single} of {n} "
-            f"rows, like an identifier; drop the column, or if it is categorical {named}"
+            f"rows, like an identifier; drop the column, or if it is categorical, {named}"
         )

@@ -43,7 +43,7 @@ TASKS: tuple[Task, ...] = get_args(Task)
 #: Hint for more than two classes. "{}" is replaced by the name of the fit function.
 ONE_OF_EACH = "pb.fit_one_vs_rest(pb.{}, X, y) fits one model per class"
 #: Hint for continuous targets in a classification.
-REGRESSIONS = 'for a regression use a fit function with task="regression"'
+REGRESSIONS = 'for regression, use a fit function with task="regression"'
 #: With more distinct integers than this, the task is ambiguous.
 MOST_CLASSES = 20
 #: Largest absolute value of a regression target.
@@ -101,7 +101,8 @@ def with_categories(X: TableLike, categorical_features: Categorical) -> Any:
         if not named_columns("categorical_features", categorical_features):
             return X
         raise ValueError(
-            f"categorical_features: expected None with {type(X).__name__}; pass it on creation"
+            f"categorical_features: expected None with {type(X).__name__}; pass it when you create "
+            "the columns"
         )
     return as_features(X, categorical_features)
 
@@ -129,7 +130,8 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
     Raises
     ------
     ValueError
-        If features are missing or unknown, or one has changed between numbers and categories.
+        If features are missing or unknown, or a feature was numeric in training and is now
+        categorical, or vice versa.
     TypeError
         As for `as_features`.
     """
@@ -590,7 +592,7 @@ def weights_of_some(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float
 
 
 def scaled_weights(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Scale weights by a power of two to a maximum in [1/2, 1); return them and its exponent.
+    """Scale weights by a power of two to a maximum in [1/2, 1); also return the exponent.
 
     Sums of the scaled weights, and of their products with squares, do not overflow.
     """

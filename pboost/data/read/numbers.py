@@ -139,7 +139,7 @@ def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
 
 
 def _is_number(value: Any) -> bool | None:
-    """Return whether a value is a number or None; return None if it overflows float64."""
+    """Return True for a number or None, None for a number beyond float64, and False otherwise."""
     if isinstance(value, np.ndarray):
         return False
     try:

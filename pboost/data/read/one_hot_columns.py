@@ -92,8 +92,8 @@ class OneHot:
         ValueError
             If a feature or a value is missing, or a category is unknown.
         TypeError
-            If a feature that is not encoded is not numeric, or an encoded one has changed between
-            numbers and strings.
+            If a feature that is not encoded is not numeric, or a categorical feature has changed
+            between numbers and strings.
         """
         check_choice("unknown", unknown, get_args(Unknown))
         table_names, columns, n_rows = _read(X)
@@ -175,8 +175,8 @@ def one_hot(
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Replace each categorical feature by one column of zeros and ones per category.
 
-    Training and test rows can contain different categories. To encode them alike, use
-    `fit_one_hot`.
+    Training and test rows can contain different categories. To encode both in the same way,
+    use `fit_one_hot`.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
         return *frame_columns(X), len(X)
     refuse_sparse(X)
     reject_masked("X", X)
-    # As objects, since NumPy would convert numbers beside strings to strings.
+    # NumPy would convert a mixture of numbers and strings to strings; keep objects.
     values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if values.ndim != 2:
         raise ValueError(f"X: expected two dimensions (rows, columns), got shape {values.shape}")
