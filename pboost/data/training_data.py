@@ -632,7 +632,7 @@ def tree_problem(
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
-    """Return whether to use a binned search; "auto" means for n >= `auto` rows."""
+    """Return whether the search is binned. With "auto", it is binned from `auto` rows."""
     return search == "binned" or (search == "auto" and n >= auto)
 
 

@@ -99,7 +99,8 @@ def _places(n_bins: int) -> int:
 def inside_bin(feature: int) -> ValueError:
     """Return the error for a threshold inside a bin."""
     return ValueError(
-        f"X: expected bins that contain no threshold of the model, got one in column {feature}; "
+        f"X: expected bin edges at the thresholds of the model, got a threshold inside a bin of "
+        f"column {feature}; "
         'use a weak learner with search="exact"'
     )
 

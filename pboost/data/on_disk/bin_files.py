@@ -309,8 +309,8 @@ class _Seen:
         every = label_values(np.concatenate([self.classes, classes]))
         if len(every) > MOST_LABELS:
             raise ValueError(
-                f"y: expected class labels, got more than {MOST_LABELS} distinct values; for a "
-                'regression pass task="regression"'
+                f"y: expected class labels, got more than {MOST_LABELS} distinct values; for "
+                'regression, pass task="regression"'
             )
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
         before, positions = np.searchsorted(every, self.classes), np.searchsorted(every, classes)

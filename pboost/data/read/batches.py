@@ -388,7 +388,7 @@ class BatchReader:
         return self._trained
 
     def is_weighed(self) -> bool:
-        """Return whether the first batch has weights; raise ValueError without batches."""
+        """Return whether the first batch has weights; raise ValueError if there are no batches."""
         for batch in self._batches():
             return batch.weights is not None
         raise ValueError("source: expected at least one batch, got none")
