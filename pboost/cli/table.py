@@ -308,7 +308,7 @@ def texts_of(model: Model) -> list[str]:
 
 
 def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFrame:
-    """Return the features of a model, in its order; all columns if the model has no names."""
+    """Return the columns that a model requires, or all columns if it has no feature names."""
     names = table.columns if model.feature_names is None else model.feature_names
     missing = [name for name in names if name not in table.columns]
     if missing:

@@ -75,7 +75,7 @@ def assign_folds(
 def any_folds(
     code: IntArray, weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return the test fold of each row, stratified by class; classes may be rare."""
+    """Return the test fold of each row, stratified by class. Rare classes are allowed."""
     idle = np.zeros(len(code), bool) if weight is None else weight == 0
     n_rows = len(code) - int(np.count_nonzero(idle))
     if n_rows < 2:

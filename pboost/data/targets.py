@@ -212,7 +212,7 @@ def labels_of_rows(y: object, y_proba: ArrayLike | None, classes: object = None)
     y : array_like or None
         Class labels or targets.
     y_proba : array_like of shape (n, J) or (n,), data frame, or None
-        Class probabilities. One dimension contains the probabilities of the second of two classes.
+        Class probabilities. One-dimensional probabilities are for the second of two classes.
     classes : array_like of shape (J,), optional
         Class labels of the columns. By default the column names of a data frame, or 0, ..., J - 1.
 
@@ -552,8 +552,8 @@ def known_task(targets: Targets) -> Task:
     """Return the task of targets; raise ValueError if it is ambiguous."""
     if targets.task is None:
         raise ValueError(
-            f"y: got more than {MOST_CLASSES} distinct integers, which can be classes or a "
-            'regression; pass task="classification" or task="regression"'
+            f"y: got more than {MOST_CLASSES} distinct integers, which may be classes or a "
+            'continuous target; pass task="classification" or task="regression"'
         )
     return targets.task
 

@@ -437,7 +437,7 @@ class TrainingData:
 
     @property
     def given_rows(self) -> IntArray:
-        """Row number in X, also for entries."""
+        """Row number in X of each row or entry."""
         return self.problem.input_rows(self.rows)
 
     @property
@@ -632,7 +632,7 @@ def tree_problem(
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
-    """Return whether the search is binned. With "auto", it is binned from `auto` rows."""
+    """Return whether the search is binned. With "auto", it is binned for n >= `auto`."""
     return search == "binned" or (search == "auto" and n >= auto)
 
 
@@ -644,7 +644,7 @@ def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns:
 
 
 def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntArray:
-    """Return the sorted orders (d, n) for an exact search; empty for a binned one."""
+    """Return the sorted orders (d, n), or an empty array for a binned search."""
     if exact and isinstance(columns, SortedColumns):
         return columns.packed_order
     return np.empty((columns.n_features, 0), dtype=np.int32)

@@ -1,7 +1,7 @@
 """Synthetic classification problems, with their true class probabilities.
 
-`monks`, `parity`, `tic_tac_toe` and `balance_scale` return all examples of a problem. The other
-functions return random samples.
+By default `monks`, `parity`, `tic_tac_toe` and `balance_scale` return all examples of a problem.
+The other functions return random samples.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
     path improves a tree, and no stump is better than chance.
 
     C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to boosting
-    oblique decision trees" (IJCAI 2007), use a domain Parity without defining it. Their errors are
-    multiples of 1/256 near one half, which is consistent with 8 bits, some of them relevant.
+    oblique decision trees" (IJCAI 2007), use a problem called Parity without defining it. Their
+    errors are multiples of 1/256 near one half, which is consistent with 8 bits.
 
     Examples
     --------
@@ -426,8 +426,8 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     -----
     W. Buntine and T. Niblett, "A further comparison of splitting rules for decision-tree
     induction", Machine Learning 8 (1992). Without noise, 1 - (7/8)^3 = 33 % of the rows are in
-    class +1. For a given seed, X does not depend on `noise`, and the rows with a wrong class are a
-    subset of those for a larger noise.
+    class +1. For a given seed, X does not depend on `noise`, and a larger noise only adds rows with
+    a wrong class.
 
     Examples
     --------
@@ -543,12 +543,12 @@ def twonorm_probability(X: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (n,)
-        The logistic function of 2 a times the sum of the row, with a = 2 / sqrt(20).
+        ``1 / (1 + exp(-2 a s))`` for a row with the sum s, with a = 2 / sqrt(20).
 
     Raises
     ------
     ValueError
-        If `X` has another number of columns, or a value that is not finite.
+        If `X` has the wrong number of columns, or a value that is not finite.
 
     Examples
     --------
@@ -624,7 +624,7 @@ def ringnorm_probability(X: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If `X` has another number of columns, or a value that is not finite.
+        If `X` has the wrong number of columns, or a value that is not finite.
 
     Examples
     --------
@@ -720,7 +720,7 @@ def waveform_probability(X: ArrayLike) -> FloatArray:
     -------
     ndarray of float64, shape (n, 3)
         Probability of each class. If only two classes are kept, divide their columns by the sum
-        of both.
+        of the two columns.
 
     Raises
     ------

@@ -286,7 +286,7 @@ def all_binned(
     workers: Workers,
     projections: Projections | None,
 ) -> BinnedColumns:
-    """Bin a subset of the rows by each feature or projection, with edges from all of them."""
+    """Bin a subset of the rows by each feature or projection, with exact edges."""
     gather, d = _gathering(features.values, projections)
     n = len(rows)
     n_levels, n_missing = counted(features, d, projections is None)

@@ -227,7 +227,7 @@ class SortedColumns(_Columns):
         return values
 
     def n_below(self, feature: int, order: IntArray, threshold: float) -> int:
-        """Return how many rows of a packed order have a known value <= threshold."""
+        """Count the rows of a packed order with a known value <= threshold."""
 
         def value(entry: Any) -> float:
             number = float(self.values(feature, entry & ROW_MASK))

@@ -58,7 +58,7 @@ def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArra
 
 
 def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
-    """Return the `SAMPLE_ROWS`-th smallest distinct hash, or None if there are fewer."""
+    """Return the `SAMPLE_ROWS`-th smallest distinct hash, or None without more distinct hashes."""
     share = 1.1 * SAMPLE_ROWS / len(hashed)
     while True:
         # Sort only the smallest hashes; more of them if many rows are duplicates.

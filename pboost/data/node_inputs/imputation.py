@@ -138,7 +138,7 @@ def column_moments(
 def as_sigma(sigma: ArrayLike | None) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
-    A standard deviation of 0 means an exact value. Missing values may have NaN.
+    A standard deviation of 0 means an exact value. Missing values may be NaN.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from pboost.values import Array, FloatArray, Floats, IntArray, freeze
 
 
 class ColumnNames(Sequence[str]):
-    """Sequence of feature names: the names of a model, or ``x[j]`` without names.
+    """Sequence of feature names: the names stored in a model, or ``x[j]``.
 
     Names are created on access, because a model may use few of many features. `table` contains the
     categories.
@@ -127,7 +127,7 @@ class Inputs:
         return {}
 
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
-        """Return the condition for exit 0 as text. Pass the result of `names`."""
+        """Return the condition for exit 0 as text, given the texts of the inputs."""
         return f"{names[number]} <= {threshold:.6g}"
 
     def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
@@ -255,7 +255,7 @@ class StoredInputs(Inputs):
 
 
 class GrownInputs(Inputs):
-    """Inputs created one by one during a fit. A model keeps only those that its nodes use.
+    """Inputs created one by one during a fit. A model keeps only the inputs that its nodes use.
 
     `joined` merges several inputs.
     """

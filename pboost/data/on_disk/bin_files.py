@@ -119,7 +119,7 @@ def bin_files(
     Raises
     ------
     ValueError, TypeError
-        If a file or batch is invalid or differs from the first in its features, a target is
+        If a file or batch is invalid or does not have the features of the first, a target is
         missing, or a value is infinite; the message names the batch. Also raised if the batches
         change between two passes.
     FileExistsError

@@ -1,4 +1,4 @@
-"""File format of a folder of binned features, which fits map into memory.
+"""File format of a folder of binned features, which are memory-mapped during a fit.
 
 A folder contains ``.npy`` files and ``header.json``, which lists them with their digests. Each file
 is written under a temporary name, flushed and renamed. The header comes last, so that a folder
@@ -93,7 +93,7 @@ class StoredColumns(NamedTuple):
 
 
 class Writer:
-    """Write the files of a folder. As a context manager, remove them after an exception.
+    """Write the files of a folder. The context manager removes them after an exception.
 
     Raises
     ------
@@ -170,7 +170,7 @@ class Writer:
         return state
 
     def save(self, key: str, state: Mapping[str, Array]) -> None:
-        """Save the progress of the writer, after the codes so far are on disk."""
+        """Flush the codes to disk, and save the progress of the writer."""
         buffer = io.BytesIO()
         every: dict[str, Any] = {"key": np.array(key), **state}
         every = {name: np.asarray(array, order="C") for name, array in every.items()}
@@ -185,7 +185,7 @@ class Writer:
     def rows(
         self, name: str, dtype: str, shape: tuple[int, int], is_kept: bool = False
     ) -> RowsFile:
-        """Create the file of codes or values (d, n), or open it if `is_kept`."""
+        """Create the file of codes or values (d, n), or open the existing file if `is_kept`."""
         self._files[name] = RowsFile(self._unfinished(name), dtype, shape, is_kept)
         return self._files[name]
 

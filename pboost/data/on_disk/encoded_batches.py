@@ -276,7 +276,7 @@ def state_key(
 
 
 def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
-    """Return the rows of each class in table order; without classes, all rows."""
+    """Return the rows of each class in table order, or all rows in a regression."""
     if not len(classes):
         return [np.arange(len(y), dtype=np.int32)]
     if len(classes) == 1:

@@ -42,7 +42,7 @@ class PartLevels:
     n_rows : int
         Number of rows.
     table : Table
-        Categories that occur, and the order of ordered ones.
+        Categories that occur, and the order of ordered categories.
     has_values : ndarray of bool, shape (d,)
         Whether a feature has a known value.
     counts, mass : list of ndarray of int64
@@ -128,7 +128,7 @@ def joined_levels(
 def _joined(
     parts: Sequence[PartLevels], j: int, label: str
 ) -> tuple[Array | None, Array | None, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the categories of a feature, their order, and the rows and weight of each."""
+    """Return the categories of a feature, their order, numbers of rows, and weights."""
     holders = [part for part in parts if part.table.values_of(j) is not None]
     if not holders:
         return None, None, _NONE, _NONE
@@ -187,7 +187,7 @@ FORMATS = {
 
 
 class Batch(NamedTuple):
-    """Rows of a table: X, targets, and weights or None, before any check."""
+    """Unchecked rows of a table: X, targets, and weights or None."""
 
     X: TableLike
     y: object
@@ -206,7 +206,7 @@ def batches_of(source: object, target: str | None, weight: str | None) -> Batche
     TypeError, ValueError
         If the source is not a table, can be read only once, or does not match `target`.
     ImportError
-        If files are to be read and pyarrow is not installed.
+        If the source contains paths and pyarrow is not installed.
     """
     for name, column in (("target", target), ("weight", weight)):
         if column is not None and not isinstance(column, str):
@@ -361,7 +361,7 @@ def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
 
 
 class BatchReader:
-    """Reader of batches that checks that all have the same features.
+    """Read batches and check that all batches have the same features.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class ColumnReader:
     takes_text : bool
         Whether text columns are categorical without being listed.
     is_part : bool
-        Whether the rows are only a part of a table. Text is then accepted without further checks.
+        Whether the rows are only a part of a table. The check for identifiers is then skipped.
 
     Attributes
     ----------

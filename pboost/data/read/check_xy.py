@@ -227,7 +227,7 @@ def training_features(
 ) -> Features:
     """Return the features of training data, with a table unless all are complete and numeric.
 
-    If a feature has more than 255 categories, the rarest ones share a number.
+    If a feature has more than 255 categories, the rarest categories share a number.
 
     Raises
     ------
@@ -435,7 +435,7 @@ def _are_kept(values: Sequence[Any]) -> bool:
 
 
 def places_among(values: Array, sought: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the position of each item in the sorted values, and whether it is one of them."""
+    """Return the position of each item in the sorted values, and whether they contain it."""
     place = np.minimum(np.searchsorted(values, sought), len(values) - 1)
     return place, values[place] == sought
 

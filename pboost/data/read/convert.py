@@ -54,7 +54,7 @@ class Features:
 
 
 def is_frame(X: TableLike) -> bool:
-    """Return whether `X` is a data frame; raise TypeError for a lazy one."""
+    """Return whether `X` is a data frame; raise TypeError for a lazy data frame."""
     if isinstance(X, np.ndarray):
         return False
     for ask in ("collect", "compute"):
@@ -329,7 +329,7 @@ def as_rows(X: Any) -> RowTable:
         rows = RowTable(X, len(X), n_features, None, X.shape[1:])
     if rows.n_features < 1 or max(rows.n_rows, rows.n_features) > INT32_MAX:
         raise ValueError(
-            f"X: expected 1 to {INT32_MAX} columns and at most as many rows, got "
+            f"X: expected at most {INT32_MAX} rows and 1 to {INT32_MAX} columns, got "
             f"{rows.n_rows} rows, {rows.n_features} columns"
         )
     return rows

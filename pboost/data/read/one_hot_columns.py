@@ -59,7 +59,7 @@ class OneHot:
     def names(self) -> tuple[str, ...]:
         """Feature names after encoding, such as ``colour=red`` or ``x[2]=1``.
 
-        Other features keep their name; without names they are called ``x[j]``.
+        Other features keep their names, or are called ``x[j]`` if X has no names.
         """
         names: list[str] = []
         for j in range(self.n_features):
@@ -127,7 +127,7 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
         Training rows. An array can contain objects or strings.
     columns : sequence of str or int, optional
         Names (for a data frame) or positions of the categorical features. By default all
-        non-numeric ones. Pass it if numbers represent categories.
+        non-numeric features. Pass `columns` if numbers represent categories.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
         If a column does not exist or is listed twice, if a value is missing (None, NaN), or if two
         encoded columns would have the same name.
     TypeError
-        If a column contains other types than numbers, booleans and strings, or a mixture.
+        If a column contains values other than numbers, booleans and strings, or mixed types.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def one_hot(
         Rows to encode. An array can contain objects or strings.
     columns : sequence of str or int, optional
         Names (for a data frame) or positions of the categorical features. By default all
-        non-numeric ones. Pass it if numbers represent categories.
+        non-numeric features. Pass `columns` if numbers represent categories.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def one_hot(
         If a column does not exist or is listed twice, if a value is missing (None, NaN), or if two
         encoded columns would have the same name.
     TypeError
-        If a column contains other types than numbers, booleans and strings, or a mixture.
+        If a column contains values other than numbers, booleans and strings, or mixed types.
 
     Examples
     --------

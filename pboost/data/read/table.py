@@ -311,7 +311,8 @@ def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
     """Return a table for encoding rows once for all models with these tables.
 
     If the category numbers of a feature differ between the tables, each known category gets its own
-    number, even if there are more than 255. It is numeric if one table treats it as numeric.
+    number, even if there are more than 255. The feature is numeric if
+    one table treats it as numeric.
     """
     known = _known(tables, n_features)
     if not known or all(table == known[0] for table in known[1:]):
@@ -347,7 +348,7 @@ def _are_alike(tables: Sequence[Table], column: int) -> bool:
 
 
 def text_bytes(values: Sequence[str]) -> int:
-    """Return the size in bytes of an array of strings, all as wide as the longest."""
+    """Return the size in bytes of an array of strings with the width of the longest string."""
     return len(values) * max(map(len, values), default=0) * np.dtype("U1").itemsize
 
 
