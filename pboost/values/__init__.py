@@ -75,7 +75,7 @@ def reject_masked(name: str, values: object) -> None:
             at = hidden[0].tolist()
             place = at if row is values else [number, *at]
             raise ValueError(
-                f"{name}: expected an array without a mask, got one that hides "
+                f"{name}: expected an array without a mask, got a mask that hides "
                 f"{len(hidden)} values, the first at {place}; drop their rows, or "
                 "replace the values with the method filled()"
             )

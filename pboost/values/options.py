@@ -490,7 +490,7 @@ class BarOptions(TypedDict, total=False):
         Called as ``callback(step, record)`` after each step. Return True to stop the fit.
     progress : bool or callable
         Whether to show a progress bar of tqdm (extra ``progress``) on standard error. A callable
-        with the interface of ``tqdm.tqdm`` makes another kind of bar.
+        with the interface of ``tqdm.tqdm`` creates another kind of bar.
     """
 
     callback: Annotated[Callable[[int, Any], Any] | None, Option(None, check_callback)]
