@@ -210,7 +210,7 @@ def random_directions(
     for _ in range(directions if terms > 1 else 0):
         columns = np.sort(generator.choice(varying, size=terms, replace=False))
         normal = generator.standard_normal(terms)
-        # Opposite directions give the same splits. Choose the direction whose first term is positive.
+        # Opposite directions give the same splits. Make the first term positive.
         normal /= math.copysign(math.hypot(*normal), normal[0])
         index.append(columns)
         coefficient.append(normal / scale[columns])
