@@ -229,8 +229,8 @@ OF_NUMBERS = tuple(
 )
 #: Models that do not need one-vs-rest, because their base learners or leaves are multiclass.
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
-#: ``--model budget`` requires one of the first group of options. The command line does not offer
-#: the second group.
+#: ``--model budget`` requires one of the options `BUDGETS`. The options `NOT_TYPED` are not
+#: available on the command line.
 BUDGETS, NOT_TYPED = (
     ("mean_comparisons", "max_comparisons", "max_bytes"),
     ("mean_feature_cost", "cv"),

@@ -108,15 +108,15 @@ class Problem:
         Targets times ``2**-exponent``, below 1, and 0 for rows of weight 0. Empty for a
         classification.
     exponent : int
-        See `y`.
+        Exponent of the power of two in `y`.
     table : Table or None
         Description of the features. None if all are numeric without missing values.
     ranks : ndarray of int32, shape (d, n), or None
-        Ranks of the rows by each feature, with equal ranks for ties. Only set if the order of the
-        rows of a node is computed when it is needed.
+        Ranks of the rows by each feature, with equal ranks for ties. Only set if nodes sort their
+        rows on demand.
     entries : Entries or None
-        Entries of class probabilities. If set, `label` and `weights` belong to entries, and "rows"
-        are entries.
+        Entries of class probabilities. If set, `label` and `weights` have one element per
+        entry, and "row" means an entry.
     seen : ndarray of uint64, or None
         Digest of the rows of X of positive weight, which models store.
     held : HeldRows or None
@@ -394,7 +394,7 @@ class TrainingData:
     fixed : ndarray of int64, shape (n,)
         ``weight * scale``, rounded.
     weight_exponent, scale : int, float
-        See `weight` and `fixed`; `scale` is a power of two.
+        Factors in `weight` and `fixed`; `scale` is a power of two.
     exact : bool
         Whether the search is exact.
     order : ndarray of int32, shape (d, n)
