@@ -93,10 +93,10 @@ class GraphFit:
     growth : type
         Class that grows the graph on one table. A `Chain` has a single open exit at any time.
     votes_stay : bool
-        Whether the votes of a node stay the same after it was added. If not, the stages are
-        evaluated on the validation set at the end, see `best`.
+        Whether the votes of a node are final when it is added. If not, the stages are evaluated on
+        the validation set at the end, see `best`.
     two : str
-        The options, in words, that limit the fit to two classes; empty if none does.
+        Text that names the options that support only two classes; empty if there are none.
 
     Attributes
     ----------

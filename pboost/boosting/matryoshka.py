@@ -31,7 +31,7 @@ SHAPE_OF_MANY = (31, 30)
 DEFAULT_NODES = 128
 #: Maximum number of levels with more than two classes.
 LEVELS_OF_MANY = 2
-#: Maximum number of levels of a shape, since each takes three nested calls.
+#: Maximum number of levels of a shape; each level takes three nested calls.
 MOST_LEVELS = 100
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -65,10 +65,10 @@ def fit_matryoshka(
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. Missing values go to the exit with the better split, or to the exit with more
         training weight if the node had none in training. Categorical features are split by a set of
-        categories. If the weak learner is a function, any sequence of rows.
+        categories. With a weak learner that is a function, X can be any sequence of rows.
     y : array_like of shape (n,), optional
-        Class labels with two distinct values. More are possible with ``join="all"`` and a shape of
-        at most two levels; each exit then has one vote per class, see `fit_adaboost`.
+        Class labels with two distinct values. More classes are possible with ``join="all"`` and a
+        shape of at most two levels; each exit then has one vote per class, see `fit_adaboost`.
     shape : sequence of int, optional
         With ``growth="nested"``: the number of nodes of the trees of each level, innermost first,
         for at most 100 levels. The product is the maximum number of weak classifiers. Default: (8,
@@ -102,9 +102,10 @@ def fit_matryoshka(
         validation error is returned; ``record.validation`` has all errors. With
         ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each weak classifier with their number so far and
-        a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The record has the votes and
-        the certificate before nested trees are merged, but after a greedy merge.
+        Called as ``callback(step, record)`` after each weak classifier with the number of weak
+        classifiers so far and a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The
+        record has the votes and the certificate before nested trees are merged, but after a greedy
+        merge.
     **options
         See `GraphOptions`.
 
@@ -194,7 +195,7 @@ def fit_matryoshka(
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
-    """Return the options, in words, that limit the fit to two classes."""
+    """Return the names of the options that support only two classes, as text."""
     if join != "all":
         return f'with join={join!r} (join="all" allows more)'
     if len(sizes) > LEVELS_OF_MANY:

@@ -66,8 +66,8 @@ def fit_real_adaboost(
         Maximum number of weak hypotheses.
     weak_learner : Weak
         Weak learner from `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for
-        the features themselves, or ``hypothesis(train)`` for custom real-valued functions. Instead
-        of a stump also ``affine()``, ``oracle()`` or ``from_estimator()``.
+        the features themselves, or ``hypothesis(train)`` for custom real-valued functions.
+        ``affine()``, ``oracle()`` and ``from_estimator()`` are used like a stump.
     answer_scale : {"share", "log_odds", "sign"}, optional
         Output of each side of a stump: the difference of its class shares ("share", the default),
         half the log odds ("log_odds"), or -1 and +1 ("sign", discrete AdaBoost). It must be None

@@ -152,7 +152,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         return sums
 
     def _sums_there(self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]) -> Asking:
-        """Request the sums of nodes that are split ahead."""
+        """Request the sums of nodes that are split ahead of growth."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)

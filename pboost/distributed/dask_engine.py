@@ -461,7 +461,7 @@ class DaskEngine:
         return reply
 
     async def _tell_by_scheduler(self, actor: _Actor, pickled: bytes) -> bytes:
-        """Send bytes to an actor by the scheduler, if the client must not connect to workers."""
+        """Send bytes to an actor through the scheduler if the client does not connect to them."""
         call = {"op": "actor_execute", "actor": actor.future.key, "function": "answer"}
         call |= {"args": [pickled], "kwargs": {}}
         answer = await self._client.scheduler.proxy(worker=actor.address, msg=call)

@@ -77,7 +77,8 @@ class LogShard:
     A partition that is created again on another worker receives the whole log.
     """
 
-    #: Function for each type of command: (partition, command, whether its result is needed).
+    #: Function for each type of command. Its arguments are the partition, the command, and whether
+    #: the result is needed.
     DO: ClassVar[Mapping[type, Any]]
     #: Number of commands that have been executed.
     _seen = 0
@@ -123,14 +124,14 @@ ADDED_AT_ONCE = 128
 
 
 def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Split a range in the halves that NumPy sums separately."""
+    """Split a range into the halves that NumPy sums separately."""
     half = (last - first) // 2
     middle = first + half - half % 8
     return (first, middle), (middle, last)
 
 
 def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
-    """Return partial sums of values at positions from `start` on, out of n values.
+    """Return partial sums of some of n values, which begin at position `start`.
 
     `sum_of_parts` computes from them the sum of all n values, bit-identical to ``values.sum()``.
     """

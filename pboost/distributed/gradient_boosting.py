@@ -1,4 +1,4 @@
-"""Gradient boosting on rows in partitions: the replacement of a table in a fit."""
+"""Gradient boosting on rows in partitions instead of one table."""
 
 from __future__ import annotations
 

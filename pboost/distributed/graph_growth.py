@@ -67,7 +67,7 @@ class MassQuery(NamedTuple):
 
 
 class PortShard(Shard):
-    """Rows of one partition, with weights at ports (exits that join). Parameters as in `Shard`."""
+    """Rows of one partition, with weights at ports (merged exits). See `Shard` for parameters."""
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the initial weights and delete all ports."""
@@ -173,7 +173,7 @@ class RemoteWeights:
         self.ports.commands.append(Drop(self.number))
 
     def any(self) -> bool:
-        """Return True: whether any weight is positive is only known to the partitions."""
+        """Return True, because only the partitions have the weights."""
         return True
 
 
@@ -225,7 +225,7 @@ class ShardedSoft(SoftTree):
         self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
         self._engine = engine_of(observer)
-        self._sent: dict[int, Any] = {}  # by serial number of the exit
+        self._sent: dict[int, Any] = {}  # by number of the exit
         super().__init__(data, observer, rule, limits)
 
     def sum_of_weights(self) -> float:

@@ -199,7 +199,7 @@ class Shard:
         """Return sums of class weights, as `masses` does, at the end of a path of a tree.
 
         The weights are recomputed from the initial ones, divided by `total`. Their unit is
-        ``1 / scale``, which intermediate weights of the path may exceed.
+        ``1 / scale``. Intermediate weights of the path may be larger than the scale allows.
         """
         fixed = self._at(path, total, scale)[1]
         return self._edges(fixed, self._by_class(fixed))
@@ -483,7 +483,7 @@ class ShardedSearch(StumpSearch):
 
 @dataclass(slots=True, eq=False)
 class PathWeights(Weights):
-    """Weights at the end of a path, of which this process only has sums.
+    """Weights at the end of a path; this process only has their sums.
 
     `edge` has the sums at bin edges and `path` the splits on the path. The initial weights are
     divided by `total`; `real` and `fixed` are empty.

@@ -1,4 +1,4 @@
-"""Decision graphs on rows in partitions: the replacement of a table in a fit."""
+"""Decision graphs on rows in partitions instead of one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boosting rounds on rows in partitions: trees are grown here, from sums over the partitions."""
+"""Boosting rounds on rows in partitions: trees are grown from sums over the partitions."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class ShardedRounds(Rounds):
         super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return the number of histograms to store, and one thread."""
+        """Return the number of histograms to store, and the number of threads, 1."""
         n = len(self.y)
         min_slots = 2 + min(self.max_depth, int(n).bit_length())
         wanted = min_slots + open_nodes(self.max_depth, n)
@@ -270,7 +270,7 @@ class ShardedRounds(Rounds):
         return batch, others
 
     def _in_order(self) -> tuple[list[int], list[int]]:
-        """Return the known splits, best first, and those of them that are not done yet."""
+        """Return the known splits, best first, and the known splits that are not yet done."""
         node = self.node
         gain, child, feature = node["loss"], node["child"], node["feature"]
         splits, wanted, n_nodes = list[int](), list[int](), 1

@@ -112,7 +112,7 @@ class Quantise(NamedTuple):
 
 
 class Guessed(NamedTuple):
-    """Command to begin a tree with the scales of the tree before, in a single request.
+    """Command to begin a tree with the scales of the previous tree, in a single request.
 
     It replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only begins when
     the same `Quantise` follows.
@@ -403,7 +403,7 @@ class RoundShard:
         return Answer(np.array(total, dtype=float), np.array(maxima, dtype=float))
 
     def extent(self) -> _Found:
-        """Return the number of rows with positive weight, their largest and minus the least."""
+        """Return the number of positive weights, the largest, and minus the smallest."""
         if self._weights is None:
             return [float(self._columns.n_rows)], [1.0, -1.0]
         some = self._weights[self._weights > 0]
@@ -421,13 +421,13 @@ class RoundShard:
         return [], [-np.inf if rest is None else -rest]
 
     def copies(self, greatest: float, unit: float) -> _Found:
-        """Return the number of copies, the largest one, and whether weights are not copies."""
+        """Return the sum and maximum of the copies of rows, and whether weights are not copies."""
         assert self._weights is not None
         copies, are_copies = copies_of(self._weights / greatest, unit)
         return [copies.sum()], [copies.max(), not are_copies]
 
     def targets(self, minimum: float) -> _Found:
-        """Return the number of nonzero targets, minus the first row, minus the first low row."""
+        """Return the number of nonzero targets, and minus the first row and first low row."""
         used, y = np.flatnonzero(self._used()), self._numbers()
         low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [

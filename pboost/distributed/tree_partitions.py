@@ -652,8 +652,8 @@ class ShardedArrays(TreeArrays):
     ) -> tuple[IntArray, list[tuple[int, int]]]:
         """Return the nodes whose histograms are requested, and pairs (larger, smaller) of children.
 
-        For a pair, only the histogram of the smaller child is requested, or its rows, which is
-        marked in `is_sent`. The other histogram is the difference to the parent's.
+        For a pair, the histogram or the rows of the smaller child are requested; `is_sent` marks
+        the rows. The other histogram is the histogram of the parent minus this one.
         """
         shift = self.ahead.node["shift"]
         asked, differences = list[int](), list[tuple[int, int]]()

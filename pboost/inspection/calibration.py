@@ -121,9 +121,9 @@ def calibrate(
     "platt" with a positive slope keeps the order of the rows, and therefore the AUC. "isotonic"
     introduces ties.
 
-    With `cv`, the result is that of scikit-learn's ``CalibratedClassifierCV(ensemble=False)``,
-    except that scikit-learn uses the weights in Platt's targets unscaled. To get the same result,
-    pass weights with mean 1.
+    With `cv`, the result is the same as with scikit-learn's
+    ``CalibratedClassifierCV(ensemble=False)``, except that scikit-learn uses the weights in Platt's
+    targets unscaled. To get the same result, pass weights with mean 1.
 
     References
     ----------

@@ -74,7 +74,7 @@ def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> flo
     """Return the area under the ROC curve, given probabilities of shape (n, J).
 
     With two classes it is the area for the second class, otherwise the unweighted mean of the
-    one-vs-rest areas. Classes without rows of positive weight, or with all of them, are left out.
+    one-vs-rest areas. A class is left out if it has no row of positive weight, or all such rows.
     The result is NaN if no class remains.
     """
     classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
