@@ -242,8 +242,8 @@ def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[fl
 
 #: Characters per line of a node, font size in points, width and height of a character in inches.
 LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
-#: Relative position of a vote on its edge. It is farther down if neighboring votes are farther
-#: apart, and at the layer if the edge passes one, because space is reserved there.
+#: Relative position of a vote on its edge, for a target with a single edge, and for an edge that
+#: crosses a layer, which has reserved space for the vote.
 FAR, PASSING = 0.65, 1.0
 #: Inches between layers without text, with text, and at minimum with text; maximum side of a new
 #: figure in inches.
@@ -306,7 +306,7 @@ def percent(share: float) -> str:
 
 
 def draw(drawn: Drawn, max_labeled_nodes: int, ax: Axes | None) -> Axes:
-    """Draw the graph on the axes, or on new ones, and return the axes."""
+    """Draw the graph on the axes, or on new axes, and return the axes."""
     check_integer("max_labeled_nodes", max_labeled_nodes, min_value=0)
     n = len(drawn.next)
     has_texts = n <= max_labeled_nodes
@@ -391,7 +391,7 @@ def _room_of_bends(drawn: Drawn) -> float:
 def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
     """Return the sideways bend of an edge, so that two edges with the same ends stay apart.
 
-    Edges that pass a layer do not need it.
+    Edges that cross a layer do not need a bend.
     """
     if not _is_double(drawn, node) or len(layout.way[node, exit_]) > 2:
         return 0.0

@@ -85,7 +85,8 @@ def plot_graph(
     TypeError
         If the model is not a decision graph; draw trees with `plot.tree`.
     ValueError
-        If X has other features than the training data, or no rows, or `reach` rejects it.
+        If the features of X differ from the training data, X has no rows, or `reach` raises an
+        error.
 
     Examples
     --------
@@ -171,8 +172,8 @@ def _at_nodes(model: Graph) -> FloatArray:
 def _passed_in_training(model: Graph) -> FloatArray:
     """Return the shares (n_nodes, 2) of training rows that took the exits; NaN if unknown.
 
-    The share of a node with a single incoming exit is the share of that exit, and the other exit of
-    the same parent has the rest.
+    The share of a node with a single incoming exit is the share of that exit. The other exit of its
+    parent has the remaining share.
     """
     share, leads = _at_nodes(model), model.next
     passed = np.full(leads.shape, np.nan)

@@ -41,7 +41,7 @@ class Coefficients:
     mean : ndarray of float64, shape (n_classes, d)
         Mean of the coefficients, weighted by `share`.
     size : ndarray of float64, shape (n_classes, d)
-        Mean of their absolute values, weighted by `share`.
+        Mean of the absolute coefficients, weighted by `share`.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
         training weight. If each class has its own trees, means are over the leaves of that class.
     X : array_like of shape (n, d), or data frame, optional
         If passed, coefficients are multiplied by the standard deviations of the columns of X, so
-        that those of different features can be compared. By default, they are in the units of the
+        that different features can be compared. By default, coefficients refer to the units of the
         features.
 
     Returns

@@ -35,7 +35,7 @@ class CompiledLoss(Loss):
     kept: tuple[Any, ...] = field(repr=False)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the loss, or without a function for it, its difference to f = 0."""
+        """Return the loss; without a function `value`, the difference from its value at f = 0."""
         made = pointer.values if self.of_value else pointer.integrals
         return _made(made, self.of_value or self.derivatives, y, f, 1)[0]
 
