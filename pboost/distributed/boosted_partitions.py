@@ -120,7 +120,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
     def replay(self, model: DecisionGraph) -> None:
         """Rebuild the nodes of an existing tree, with one request per level."""
         ahead = self.ahead
-        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # model node to node ahead
+        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # by node of the model
         while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:
             ahead.make_room(ahead.n_nodes + 2 * len(nodes) + 2)
             tests = {

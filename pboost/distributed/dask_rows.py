@@ -140,7 +140,7 @@ def _client() -> Any:
 
 
 def _delayed(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
-    """Return the partitions of a collection as delayed values, and check their number."""
+    """Check the number of partitions of a collection, and return them as delayed values."""
     if isinstance(collection, list | tuple):
         parts = [_one_delayed(name, k, part) for k, part in enumerate(collection)]
     else:

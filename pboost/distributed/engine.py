@@ -196,7 +196,7 @@ def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, b
 
 
 def first_shift(n: int) -> int:
-    """Return the number of fractional bits for a first sum of n weights that are at most 1."""
+    """Return the number of fractional bits for the first sum of n weights; no weight exceeds 1."""
     return SUM_BITS - n.bit_length()
 
 

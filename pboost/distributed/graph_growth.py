@@ -181,7 +181,7 @@ class PortSearch(PathSearch):
     """Search for stumps at a port."""
 
     def fill_fixed(self, weights: Weights) -> None:
-        """Set the class sums of weights at their scale."""
+        """Set the fixed-point class sums of weights."""
         array: Any = weights.real
         negative, positive = array.ports.ask("sums", array.number, weights.scale).tolist()
         weights.masses = negative, positive

@@ -171,7 +171,7 @@ class LabelShard(Shard):
         factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
-    #: Commands that change the state, and those of which only the latest has an effect.
+    #: Commands that change the state, and types of which only the latest command has an effect.
     _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
@@ -216,7 +216,7 @@ class ExactAt(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Command to replace the weights by the combined weights of exits: path and factors of each."""
+    """Command to replace the weights by the combined weights of exits, given paths and factors."""
 
     exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
 

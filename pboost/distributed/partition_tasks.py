@@ -59,8 +59,8 @@ T = TypeVar("T")
 class ReadPart(NamedTuple):
     """Validated rows of a partition, and its raw targets.
 
-    In `read`, the categories are coded within this partition. The features in `undeclared` are
-    categorical because of their values alone. Weights are `fixed` (in fixed point) if the bin edges
+    `read` has the category codes of this partition alone. The features in `undeclared` are
+    categorical only because of their values. Weights are `fixed` (in fixed point) if the bin edges
     depend on them.
     """
 

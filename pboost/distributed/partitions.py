@@ -173,7 +173,7 @@ class PartitionedRows(RowSource):
     ) -> Engine:
         """Return an engine with one object of class `kind` per partition.
 
-        The object is made of the columns, the class codes (of `dtype`) or scaled targets, the
+        The arguments of `kind` are the columns, the class codes (of `dtype`) or scaled targets, the
         weights, and the entries of `each`.
         """
         extra = [()] * len(self._parts) if each is None else each
@@ -540,7 +540,7 @@ def _exact_bins(
 
 
 def _trained_levels(levels_by_part: Sequence[PartLevels], features: Features) -> Trained:
-    """Return the columns of all partitions, with the categories of all."""
+    """Return the columns of all partitions, with their common categories."""
     names = features.names
     all_levels = joined_levels(levels_by_part, names, "all partitions")
     return Trained(names, features.n_features, shared_levels(all_levels, names))

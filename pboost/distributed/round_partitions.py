@@ -1,6 +1,6 @@
 """Gradient boosting on the rows of one partition: commands, requests and their results.
 
-The state of a partition is a function of its rows and the commands so far: the trees of the model
+The state of a partition depends only on its rows and the commands so far: the trees of the model
 and the splits of the current tree. The results are sums of integers that float64 represents
 exactly, and maxima, so they do not depend on the partitions. A partition that is created again
 executes all commands again.
@@ -249,7 +249,7 @@ class AddUpdate(NamedTuple):
 
 
 class LocalRounds(Rounds):
-    """The arrays of rounds, without growing trees."""
+    """The arrays of the rounds of a partition, which do not grow trees."""
 
     shares_lanes = False
 
@@ -284,7 +284,7 @@ class RoundShard:
     columns, y, weights :
         Columns; class codes, or targets times a power of two; sample weights.
     exponent : int or None
-        Exponent of that power, None for classes.
+        Exponent of the power of two, None for classes.
     place : PartRange
         Position of the rows among all rows.
     workers : Workers
