@@ -113,7 +113,7 @@ def rows(
     inputs = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:
         inputs.append(_delayed("sample_weight", sample_weight, 1, len(columns)))
-    # All collections at once, so that shared tasks are computed once.
+    # Compute all collections at once, so that shared tasks run once.
     flat = client.compute([part for parts in inputs for part in parts], optimize_graph=False)
     n = len(columns)
     futures = [flat[k : k + n] for k in range(0, len(flat), n)]

@@ -119,7 +119,7 @@ def exact_sum(parts: NDArray[np.int64]) -> float:
 
 #: Result of `sum_parts`: first and last index of a range, and its sum or its values.
 PartialSums: TypeAlias = list[tuple[int, int, FloatArray]]
-#: NumPy adds arrays up to this length without splitting them in halves.
+#: NumPy adds arrays up to this length without splitting them into halves.
 ADDED_AT_ONCE = 128
 
 

@@ -1,8 +1,8 @@
 """Soft trees and matryoshka models on rows in partitions, grown from sums of class weights.
 
 Each exit of a tree has one path. The partitions receive the splits on the path and the factors of
-the weights at each split, recompute the weights from those at the root, and return their sums. A
-request does not depend on earlier requests.
+the weights at each split, recompute the weights from the weights at the root, and return their
+sums. A request does not depend on earlier requests.
 """
 
 from __future__ import annotations

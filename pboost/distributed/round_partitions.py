@@ -90,13 +90,13 @@ class Losses(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Command to compute derivatives; requests the largest ones, and the sum of losses."""
+    """Command to compute derivatives; requests the largest derivatives and the sum of losses."""
 
     scale: float
 
 
 class GradientRange(NamedTuple):
-    """Request for the number of gradients near the largest one, and of those that are not 0."""
+    """Request for the numbers of gradients near the largest one, and of nonzero gradients."""
 
     steepest: float
 

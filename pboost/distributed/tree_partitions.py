@@ -541,7 +541,7 @@ class ShardedArrays(TreeArrays):
         self.calls.run([self.level()])
 
     def level(self) -> Asking:
-        """Split nodes ahead, including the pending one, and measure their children."""
+        """Split nodes ahead, including the pending node, and measure their children."""
         ahead, at = self.ahead, int(self.ahead_of[self.at])
         yield from self._have_cells([at])
         nodes = self._next_nodes(at)
@@ -616,7 +616,7 @@ class ShardedArrays(TreeArrays):
     def _measure_classes(self, new: IntArray) -> Asking:
         """Measure new nodes; get the rows of small nodes and the histograms of large nodes.
 
-        In a boosted tree, only weights of nodes that may be split are refined, after the votes.
+        In a boosted tree, weights are refined after the votes, and only at nodes that may be split.
         """
         ahead, is_boosted = self.ahead, self.rule is not None
         ahead.note_pure(new)

@@ -214,7 +214,7 @@ def begin_bags(
     return list(zip(data, np.sum(n, axis=0).tolist(), keys[0], strict=True))
 
 
-#: Trees grow together as long as their total number of rows is at most this.
+#: Maximum total number of rows of trees that grow together.
 TOGETHER = 1 << 18
 
 

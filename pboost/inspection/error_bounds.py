@@ -1,4 +1,4 @@
-"""Statistical bounds for new rows, from calibration rows: errors, thresholds, prediction sets."""
+"""Statistical bounds for new rows from calibration rows: errors, thresholds, prediction sets."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class Explanation:
         return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
 
     def _titles(self, columns: list[int]) -> list[str]:
-        """Return the row titles: feature values and, if missing, whose branch the row takes."""
+        """Return the row titles: feature values or, if missing, values with the same branch."""
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))
@@ -248,8 +248,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         each class; for regression, the mean target. The bias is the value of the root. For a forest
         contributions are averaged over the trees.
     GradientBoostingModel
-        The same, with the weighted mean of the leaf values below a node as its value, summed over
-        the trees.
+        As for a Tree, but the value of a node is the weighted mean of the leaf values below it. The
+        contributions are summed over the trees.
     LinearModel, ProbitModel
         Coefficient times value; a LinearModel uses centered and scaled features.
     ProbitTree

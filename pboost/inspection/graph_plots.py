@@ -51,7 +51,7 @@ def plot_graph(
     max_labeled_nodes: int = 60,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a decision graph with matplotlib: nodes, exits with their votes, and edges.
+    """Draw the nodes, edges and votes of a decision graph with matplotlib.
 
     Parameters
     ----------
@@ -281,8 +281,8 @@ def plot_tree(
     Parameters
     ----------
     model : Tree, RandomForest, GradientBoostingModel or another model
-        A fitted tree or a model made of trees (see `as_tree_ensemble`). A graph whose exits join is
-        divided into trees at the joins; use `plot.graph` to draw all of it.
+        A fitted tree or a model made of trees (see `as_tree_ensemble`). A graph with merged exits
+        is divided into trees where exits merge; use `plot.graph` to draw the whole graph.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose shares at nodes and leaves are shown. By default, the shares of the weighted
         training rows are shown if the model stores them.
@@ -291,8 +291,8 @@ def plot_tree(
     max_labeled_nodes : int
         Trees with more inner nodes than this are drawn without texts.
     max_terms : int
-        Number of features shown in the equation of a leaf: those with the largest coefficient times
-        spread.
+        Number of features shown in the equation of a leaf: the features with the largest
+        coefficient times spread.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 

@@ -153,7 +153,7 @@ def _of_class(
 def plot_coefficients(
     model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the coefficients of a model with matplotlib: bars for means, discs for leaves.
+    """Draw the coefficients of a model with matplotlib, with bars for means and discs for leaves.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def plot_coefficients(
     X : array_like of shape (n, d), or data frame, optional
         As in `coefficients`: if passed, coefficients are per standard deviation.
     max_features : int
-        Number of features shown, those with the largest mean absolute coefficient.
+        Number of features shown: the features with the largest mean absolute coefficient.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 

@@ -55,7 +55,7 @@ class CompiledLoss(Loss):
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
-        """Return the step of each group at which the sum of the gradients is 0."""
+        """Return the step of each group for which the sum of the gradients is 0."""
         step = np.empty(len(count))
         y, f, weight = (np.ascontiguousarray(part, dtype=np.float64) for part in (y, f, weight))
         number, room = np.ascontiguousarray(count, dtype=np.int64), np.empty((2, len(y)))
