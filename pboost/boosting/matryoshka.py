@@ -75,8 +75,8 @@ def fit_matryoshka(
         8), or with ``join="all"`` (8, 30), or (31, 30) for more than two classes.
     growth : {"nested", "greedy"}
         "nested" builds the given shape. "greedy" has no shape: after each weak classifier it merges
-        the exits of the outermost subtree whose bound then decreases faster, see Notes. Both always
-        split the exit with the largest bound next.
+        the exits of the outermost subtree whose bound then decreases faster, see Notes. Both kinds
+        always split the exit with the largest bound next.
     max_nodes : int, optional
         With ``growth="greedy"``: the maximum number of weak classifiers. Default: 128.
     collect : {"additive", "sign"}
@@ -128,15 +128,16 @@ def fit_matryoshka(
     -----
     An additive merge does not change the certificate. Therefore the certificate is at most
     ``F(T_L, … F(T_1, rho))`` with the bound F of a tree and the factor rho of the worst weak
-    classifier, if the largest exit could be split at each step. If paths with different votes are
-    merged, the sign of their mean is used, weighted by reach.
+    classifier, if the largest exit could be split at each step. If merged paths have different
+    votes, the sign of their mean vote, weighted by reach, is used.
 
     Greedy growth maintains one tree of super-nodes, which are weak classifiers or merged subtrees.
     A subtree is a super-node and everything below it. Let T >= 2 be its number of weak classifiers,
     C(T) its certificate relative to the weight that enters it, and C(T - 1) the certificate before
-    the last weak classifier. If it has at least 3 open exits, they are merged if ``C(T) - C(T - 1)
-    > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole tree is checked first, then
-    the subtrees around the last weak classifier from the outermost inward. At most one is merged.
+    the last weak classifier. If the subtree has at least 3 open exits, these exits are merged if
+    ``C(T) - C(T - 1) > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole tree is
+    checked first, then the subtrees around the last weak classifier from the outermost inward. At
+    most one subtree is merged.
 
     References
     ----------

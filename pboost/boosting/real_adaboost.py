@@ -83,8 +83,8 @@ def fit_real_adaboost(
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Passed to the training function of ``hypothesis(train)``; not used otherwise.
     n_threads : int or None
-        Number of threads for the search, -1 for all. None uses as many as the work is worth. The
-        model does not depend on it.
+        Number of threads for the search, -1 for all. None selects the number by the amount of work.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far and a
         `pboost.growth.generic_greedy.RoundRecord`. Return True to stop.

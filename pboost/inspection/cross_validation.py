@@ -538,6 +538,6 @@ def _check_task(model: Model, task: str) -> None:
     model_task = "regression" if model.classes is None else "classification"
     if model_task != task:
         raise ValueError(
-            f"task: expected a fit function for {task!r}, got one that returns {model_task} "
+            f"task: expected a fit function for {task!r}, got a function that returns {model_task} "
             f"models; pass task={model_task!r} or another fit function"
         )

@@ -446,7 +446,7 @@ def margin_curve(
         if not np.array_equal(known, values):
             raise ValueError(
                 f"model: expected a function that fits models of the classes {values.tolist()}, "
-                f"got one of {shown(known.tolist())}"
+                f"got a model of {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)
