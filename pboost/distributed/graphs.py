@@ -169,7 +169,7 @@ class GrowthKind(NamedTuple):
     growth: Any
 
 
-#: Classes for partitions, by the class that grows the graph on one table.
+#: Class that grows a graph on partitions, for each class that grows it on one table.
 GROWTHS: dict[type[Any], GrowthKind] = {
     Chain: GrowthKind(Shard, ShardedStump, Chain),
     SoftTree: GrowthKind(Shard, PathStump, ShardedSoft),

@@ -307,7 +307,7 @@ class ShardedLabelTrees(LabelTrees):
         super()._enter(edges, self._rows.sums)
 
     def _add_up(self, rows: Any, *factor: FloatArray) -> NDArray[np.int64]:
-        """Return sums of rows, which for an entrance were computed when it was opened."""
+        """Return the sums of rows. At an entrance they are already known."""
         if factor:
             self._told.append(Boosted(rows.number, np.stack(factor)))
         if factor or rows is None:

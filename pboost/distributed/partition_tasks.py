@@ -239,7 +239,7 @@ def _all_rows(part: ReadPart) -> NDArray[np.int32]:
 
 
 def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
-    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are not more hashes."""
+    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are no more hashes than this."""
     merged = np.unique(np.concatenate(hashes))
     return int(merged[SAMPLE_ROWS - 1]) if len(merged) > SAMPLE_ROWS else None
 

@@ -205,7 +205,7 @@ class PartitionedRows(RowSource):
         return OneTable(columns, np.concatenate(y), weight)
 
     def take(self, rows: Array) -> PartitionedRows:
-        """Return the rows with these indices, in ascending order, in the same bins."""
+        """Return the rows with these indices, in ascending order and with the same bins."""
         rows_by_part = split_at(rows, np.array(self.sizes))
         parts = self.submit(tasks.taken, each=[(part_rows,) for part_rows in rows_by_part])
         sizes = [len(part_rows) for part_rows in rows_by_part]
@@ -512,7 +512,7 @@ def _sampled_bins(
     """Return bins with edges from a sample of the rows, or from all rows if there are few."""
     greatest = None
     if n > SAMPLE_ROWS:
-        # A small share is enough if most rows differ. Otherwise all hashes are needed.
+        # If most rows differ, a small share of the hashes is enough. Otherwise all are needed.
         for share in (1.1 * SAMPLE_ROWS / n, 1.0):
             max_hash = min(int(share * 2.0**64), 2**64 - 1)
             greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, max_hash)))

@@ -168,7 +168,7 @@ class BagShard(TreeShard):
         return getattr(self, what)(*arguments)
 
     def tested(self) -> tuple[int, int, float]:
-        """Return the first row index, and the number and largest weight of out-of-bag rows."""
+        """Return the first row index, and the number and the largest weight of out-of-bag rows."""
         weights = self._whole[self._tally.tested()]
         return self._start, len(weights), float(weights.max(initial=0.0))
 
@@ -186,14 +186,14 @@ class BagShard(TreeShard):
         return sum_parts(loss * weights, start, n), sum_parts(weights, start, n)
 
     def record(self) -> tuple[IntArray, FloatArray]:
-        """Return the number of out-of-bag trees of each row, and their mean prediction."""
+        """Return the number of out-of-bag trees of each row, and the mean of their predictions."""
         return self._tally.members, self._tally.means()
 
 
 def begin_bags(
     engine: Engine, problem: Problem, bags: Sequence[Bag]
 ) -> list[tuple[TrainingData, int, int]]:
-    """Set the weights of samples; return the data, number of rows and key of each.
+    """Set the weights of samples; return the data, number of rows and key of each sample.
 
     Raises
     ------
@@ -376,7 +376,7 @@ class PartTally:
         return record
 
     def _fetch(self) -> tuple[IntArray, FloatArray]:
-        """Return the number of out-of-bag trees of each row, and their mean prediction."""
+        """Return the number of out-of-bag trees of each row, and the mean of their predictions."""
         with closing(self._members.open()) as self._engine, self._engine.workers:
             self._n_told = 0
             members, means = zip(*self.ask("record"), strict=True)

@@ -201,7 +201,7 @@ def plot_training_curve(
 def _errors(
     model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
-    """Return the steps after which the model can predict, and the errors after them."""
+    """Return the steps after which the model can predict, and the errors after these steps."""
     n = count_rows(model, X)
     check_has_rows(n)
     assert y is not None
