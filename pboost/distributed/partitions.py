@@ -602,7 +602,7 @@ def _difference(first: BinnedColumns, other: BinnedColumns) -> str | None:
     if first.names != other.names:
         return "the column names"
     if first.table != other.table:
-        return "the categories, or in which features have missing values"
+        return "the categories or the features with missing values"
     for name in ("n_bins", "lower", "upper", "special"):
         ours, theirs = getattr(first, name), getattr(other, name)
         if (ours is None) != (theirs is None):

@@ -245,8 +245,8 @@ LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
 #: Relative position of a vote on its edge, for a target with a single edge, and for an edge that
 #: crosses a layer, which has reserved space for the vote.
 FAR, PASSING = 0.65, 1.0
-#: Inches between layers without text, between layers with text, their minimum, and the maximum side
-#: of a new figure.
+#: Inches between layers without text, and with text, normally and at least; maximum length in
+#: inches of a side of a new figure.
 BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
 #: Line widths of edges taken by no row and by all rows, and of edges with an unknown share.
 THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0
