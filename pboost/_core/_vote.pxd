@@ -10,7 +10,7 @@ cdef extern from *:
     const double VOTE_LIMIT "PBOOST_VOTE_LIMIT"
 
 cdef inline double half_log_odds(double positive, double negative, double smoothing) noexcept nogil:
-    """Return the clipped half log odds of two weights raised by `smoothing` (Schapire & Singer 4.2)."""
+    """Return half the log odds of two weights, each increased by `smoothing`, and clip it."""
     cdef double value
     if positive + smoothing <= 0.0 and negative + smoothing <= 0.0:
         return 0.0
