@@ -65,7 +65,7 @@ cdef inline float gain_of(
 
 
 # ---------------------------------------------------------------------------------------------
-# Category sets.
+# Sets of categories.
 
 cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
     """Sort the categories of a feature by their gradients in all open nodes."""

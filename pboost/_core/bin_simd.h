@@ -1,7 +1,9 @@
 /* Bins of values, given the thresholds between bins. A binary search without branches processes several
  * values at a time.
+ *
  * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2. The variant is chosen at import.
- * Both give the same bins, because they only compare numbers. */
+ * Both give the same bins, because they only compare numbers.
+ */
 #ifndef PBOOST_BIN_SIMD_H
 #define PBOOST_BIN_SIMD_H
 #include "side.h"
@@ -10,7 +12,8 @@
 #include <stdint.h>
 
 /* IN x (n,), edge (2**levels - 1,) in ascending order; OUT code (n,): the number of edges below each
- * value, or `missing` for NaN. */
+ * value, or `missing` for NaN.
+ */
 #define PBOOST_BIN_ARGS                                                                          \
     const double *restrict x, ptrdiff_t n, const double *restrict edge, int levels, int missing, \
         uint8_t *restrict code

@@ -616,8 +616,7 @@ cdef inline void count_codes(
     const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
 ) noexcept nogil:
     """Count the codes below 0, 1, ..., bins."""
-    cdef int32_t[2][MAX_BINS] count  # separate counts for even and odd positions, so that an addition need
-                                     # not wait for the previous one
+    cdef int32_t[2][MAX_BINS] count  # even and odd positions apart, so that additions need not wait
     cdef Py_ssize_t i = 0, b
     cdef uint64_t eight
     cdef int k
@@ -640,8 +639,7 @@ def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
     rows."""
     cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
     with nogil:
-        while i < n and found < m:  # no branch: the row is always written, and the position advances only
-                                    # if it matches
+        while i < n and found < m:  # no branch: always write the row, count it only if it matches
             rows[found] = <int32_t>i
             found += kind[i] == wanted
             i += 1

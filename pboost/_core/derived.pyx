@@ -1,6 +1,6 @@
 """Derived features: projections, separators, noisy projections, moments, and feature bundles.
 
-X (n, d) is float64 or float32, with any strides.
+X (n, d) is float64 or float32 and may have any strides.
 """
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memcpy, memset
@@ -12,11 +12,11 @@ from pboost._core.types cimport int32_t, uint64_t, uint8_t
 
 # Projections of rows: linear combinations of a few features.
 #
-# Arrays: start (k + 1,), index (terms,), coefficient (terms,), fill (d,) or None as in
-# `pboost.data.node_inputs.sums`; X (n, d) float64 or float32, any strides.
+# Arrays: start (k + 1,), index (terms,), coefficient (terms,), fill (d,) or None, as in
+# `pboost.data.node_inputs.sums`; X (n, d) float64 or float32 with any strides.
 
 cdef enum:
-    BLOCK = 64  # rows whose values fit the first-level cache
+    BLOCK = 64  # number of rows whose values fit into the first-level cache
     LANES = 8  # values that are processed together
 
 
