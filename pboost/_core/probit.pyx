@@ -672,7 +672,7 @@ def keep_splits(
     array, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
     int64_t[::1] stack,
 ):
-    """Undo splits that lower the misclassification by less than `complexity` times the root's.
+    """Undo splits that reduce the misclassified weight by less than `complexity` times that of the root.
 
     IN mass (n, J): class weights; INOUT array (n,) of `Node`: `child` is -1 if a split is undone; WORK
     state (n, N_STATES_OF_NODE), stack (n + 1,).
@@ -697,12 +697,12 @@ def list_rows(
     array, const int32_t[:, ::1] order, const int32_t[::1] rows, bint exact,
     const int32_t[::1] ascending, int32_t[::1] leaf_of, int32_t[::1] listed, int32_t[::1] starts,
 ):
-    """List the rows of a tree, leaf after leaf.
+    """List the rows of each leaf of a tree, one leaf after another.
 
-    IN array (n_nodes,) of `Node`, in preorder; order (d, n): rows, packed, as positions in `rows` (n,), or
-    empty if not `exact`, when `rows` itself is partitioned; ascending (n,): the same rows in increasing
-    order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts
-    (leaves + 1,): where each leaf begins. Returns the number of leaves.
+    IN array (n_nodes,) of `Node`, in preorder; order (d, n): if `exact`, row positions in `rows` (n,), with
+    tie marks; otherwise empty, and `rows` itself is partitioned; ascending (n,): the same rows in
+    increasing order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, in increasing order in each
+    leaf; starts (leaves + 1,): first position of each leaf. Returns the number of leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Py_ssize_t i, j, n_nodes = len(array), n = ascending.shape[0], leaves = 0, at = 0
@@ -725,7 +725,7 @@ def list_rows(
             row = ascending[i]
             listed[starts[leaf_of[row]]] = row
             starts[leaf_of[row]] += 1
-        # Each start has moved to the start of the next leaf.
+        # Each start is now the start of the next leaf.
         for i in range(leaves, 0, -1):
             starts[i] = starts[i - 1]
         starts[0] = 0
@@ -738,7 +738,8 @@ def list_rows(
 def set_constants(
     double[:, :, ::1] equation, const int32_t[:, ::1] taken, const int32_t[::1] starts, score
 ):
-    """Set the value of a class to score(n) if it has all n rows of a leaf, to -score(n) if none."""
+    """Set the value of a class to score(n) if it has all n rows of a leaf, and to -score(n) if it has none.
+    """
     cdef Py_ssize_t l, j
     cdef double size
     if equation.shape[0] != taken.shape[0] or starts.shape[0] != taken.shape[0] + 1:
