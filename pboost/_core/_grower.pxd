@@ -238,8 +238,7 @@ cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
 
 
 cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the shift for which a node's weights sum to about 2**FULL_BITS; it does not depend on row
-    order."""
+    """Return the shift with which a node's weights sum to about 2**FULL_BITS, for any row order."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i, n = size_of(t, e)
     cdef double heaviest = 0.0
@@ -315,8 +314,7 @@ cdef inline Judge judge_of(const Tree* t, Py_ssize_t e, int64_t* work) noexcept 
 
 
 cdef inline double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """Return the decrease of the certificate by a split, as a heap key; `mass`: weights of both children.
-    """
+    """Return the decrease of the certificate by a split as a heap key; `mass`: weights of the children."""
     cdef double before = boosted_mass(t, e), after = 0.0, votes
     cdef int side
     for side in range(2):

@@ -69,8 +69,7 @@ cdef inline void class_histograms(
     const uint8_t* codes, Py_ssize_t stride, int n_features, const int64_t* weight,
     Py_ssize_t n_negative, Py_ssize_t n, int64_t* negative, int64_t* positive,
 ) noexcept nogil:
-    """Compute the class weights per bin of up to GROUP features; each output has MAX_BINS entries per
-    feature."""
+    """Compute the class weights per bin of up to GROUP features; each output has MAX_BINS entries."""
     cdef Py_ssize_t f
     memset(negative, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))
     memset(positive, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))

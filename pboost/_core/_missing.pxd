@@ -108,8 +108,8 @@ cdef inline double limit_apart(
 cdef inline double try_sides(
     const Limits* limits, const Missing* missing, int64_t ln, int64_t lp, Py_ssize_t count, double best
 ) noexcept nogil:
-    """Return the least of `best` and the scores of a split with missing values on the right and on the
-    left."""
+    """Return the least of `best` and the split's scores with missing values on the right and on the left.
+    """
     if is_legal(limits, ln, lp, count):
         best = min(best, cut_score(limits, ln, lp))
     ln += missing.negative
@@ -257,8 +257,7 @@ cdef inline Py_ssize_t find_known(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     double limit, int64_t* below, int32_t* side,
 ) noexcept nogil:
-    """Return the first split with a score within the limit, or -1. OUT below: class weights of the left
-    child; side: the child for missing values."""
+    """Return the first split within the limit, or -1. OUT below, and side: of missing values."""
     cdef Py_ssize_t n_known = limits.n - missing.n, position
     side[0] = ABOVE
     below[0] = below[1] = 0
@@ -436,8 +435,7 @@ cdef inline Py_ssize_t scan_column_with_holes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Like `scan_column`, but with missing values; to locate a split, also set the child for missing
-    values."""
+    """Like `scan_column`, but with missing values; to locate a split, also set their child."""
     cdef const int32_t* order
     if t.exact:
         order = t.order + f * t.n + t.node[e].start

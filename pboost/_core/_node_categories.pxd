@@ -60,8 +60,8 @@ cdef inline int64_t weight_of(const Tree* t, const int64_t* mass) noexcept nogil
 cdef inline void project_levels(
     Levels* levels, const int64_t* node, const double* mean, const double* v
 ) noexcept nogil:
-    """Compute the sort keys: the deviation of each category's class shares from the mean, along a
-    direction."""
+    """Compute the sort keys: deviations of the categories' class shares from the mean, along a direction.
+    """
     cdef double pulled = 0.0, centre = 0.0, sum_
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell
@@ -78,8 +78,7 @@ cdef inline void project_levels(
 cdef inline double add_shares(
     const Levels* levels, const int64_t* node, bint along, double* out
 ) noexcept nogil:
-    """Sum the class shares of the categories, times their weights and, if `along` is true, times their
-    keys. OUT out."""
+    """Sum the class shares of the categories, weighted and, if `along`, times the keys. OUT out."""
     cdef double factor, factors = 0.0, parts = 0.0
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell

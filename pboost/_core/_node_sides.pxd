@@ -78,8 +78,7 @@ cdef inline Py_ssize_t mark_special(
 cdef inline void note_cut(
     const Tree* t, Py_ssize_t e, Py_ssize_t place, uint8_t* above
 ) noexcept nogil:
-    """Store the bins on either side of the threshold of a binned feature. OUT above: the child of each
-    code."""
+    """Store the bins on both sides of a binned feature's threshold. OUT above: the child of each code."""
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     sides_of_codes(t, e, f, place, above)
@@ -101,8 +100,7 @@ cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place)
 
 
 cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
-    """Partition the rows of a node by a binned feature with missing values or categories; return the number
-    of left rows."""
+    """Partition a node's rows by a binned feature of a special kind; return the number of left rows."""
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     cdef uint8_t[MAX_BINS] above

@@ -173,8 +173,7 @@ cdef inline void load_rows(
 cdef inline Py_ssize_t choose_class(
     Leaf* leaf, const int32_t* rows, const int32_t* label, int class_,
 ) noexcept nogil:
-    """Set y to +1 for the rows of one class and to -1 for all other rows; return the number of rows with
-    +1."""
+    """Set y to +1 for the rows of one class and to -1 for others; return the number of rows with +1."""
     cdef Py_ssize_t i, inside = 0
     for i in range(leaf.m):
         leaf.sums.y[i] = 1.0 if label[rows[i]] == class_ else -1.0

@@ -180,8 +180,7 @@ cdef inline Py_ssize_t first_cut(
 cdef inline void partition_segment(
     int32_t* order, Py_ssize_t n, const uint8_t* side, int32_t* spare
 ) noexcept nogil:
-    """Move the rows of the left child before the rows of the right child, in order, and update the tie
-    marks.
+    """Move the rows of the left child before other rows, in order, and update the tie marks.
 
     Two rows that become neighbors are tied if all rows between them are tied. `below` and `above` contain
     the tie mark of the next row of each child.

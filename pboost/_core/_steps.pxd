@@ -47,8 +47,7 @@ cdef struct Trees:
 
 
 cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
-    """Read the sets of trees: words (n_sets + 1, 4), with the empty set first, the features of sets, and
-    WORK."""
+    """Read the sets of trees: words (n_sets + 1, 4) with the empty set first, their features, and WORK."""
     cdef const uint64_t[:, ::1] word
     cdef const int32_t[::1] column
     cdef uint8_t[::1] level

@@ -107,8 +107,8 @@ cdef void list_run(
 cdef void sort_items(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """Write the row numbers of n sorted items to the order. Each item contains the upper half of a value
-    and a row number."""
+    """Write the row numbers of n sorted items, which also contain the upper halves of values, to the order.
+    """
     cdef Py_ssize_t i, start = 0
     sort_by_upper_half(items, spare, n)
     for i in range(1, n + 1):
@@ -635,8 +635,7 @@ cdef inline void count_codes(
 
 
 def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
-    """List the rows with kind `wanted`, in order. IN kind (n,); OUT rows (m,), with m the number of these
-    rows."""
+    """List the rows with kind `wanted`, in order. IN kind (n,); OUT rows (m,), one entry per listed row."""
     cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
     with nogil:
         while i < n and found < m:  # no branch: always write the row, count it only if it matches

@@ -509,8 +509,7 @@ cdef double sum_of(
 
 
 def exact_sum(const double[::1] values, copies=None):
-    """Return the sum of nonnegative numbers; it does not depend on their order. `copies` (n,) repeats each
-    number."""
+    """Return the sum of numbers >= 0, repeated `copies` (n,) times; it does not depend on their order."""
     scale = sum_scale(*sum_bound(values, copies))
     return scaled_sum(values, scale, copies) / scale
 
@@ -571,8 +570,7 @@ cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noex
 
 
 def farthest(arrays):
-    """Return bounds of all rows from which a bound on their losses follows; see `pboost_far` in
-    boost_loss.h."""
+    """Return bounds of all rows that limit their losses; see `pboost_far` in boost_loss.h."""
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all

@@ -102,8 +102,7 @@ def sum_rows(
     X, const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill, double constant,
     Py_ssize_t first, double[::1] out, const double[::1] center=None, const double[::1] scale=None,
 ):
-    """Compute a linear combination for the rows first, first + 1, ...: the constant, then the terms in
-    order.
+    """Compute a linear combination for the rows first, first + 1, ...: a constant plus terms, in order.
 
     Term t is coefficient[t] times feature index[t]. fill[t] replaces its missing values. With `center` and
     `scale`, feature index[t] is standardized: center[t] is subtracted, and the difference is divided by
@@ -187,8 +186,8 @@ cdef inline double sum_block(const double* x) noexcept nogil:
 
 
 def column_ends(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] out):
-    """Compute the least and the greatest known value. OUT out (columns, 2): infinity and -infinity if all
-    values are missing."""
+    """Compute the range of the known values. OUT out (columns, 2): infinity, -infinity if all are missing.
+    """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t start = 0, n = rows.shape[0], size, j, r, q
     cdef double[BLOCK] x
@@ -305,8 +304,7 @@ cdef void masses_above(
     const double* Z, const double* weight, Py_ssize_t n, Py_ssize_t k, Py_ssize_t n_negative,
     const double* a, double threshold, double sigma, double* slope, double* mass
 ) noexcept nogil:
-    """Compute the expected class weights on the right. OUT slope: weight times the derivative of S, for
-    each row."""
+    """Compute the expected class weights on the right. OUT slope (n,): weight times the derivative of S."""
     cdef double[BLOCK] z
     cdef double root, above
     cdef Py_ssize_t start, r, rows
@@ -436,8 +434,7 @@ cdef struct Bundle:
 
 
 cdef Py_ssize_t pack(const uint8_t* codes, Py_ssize_t n, uint64_t* bits) noexcept nogil:
-    """Pack codes 0 and 1 into bits, padded with 0; return the number of ones. The order of bits is
-    arbitrary."""
+    """Pack codes 0 and 1 into bits in any order, padded with 0; return the number of ones."""
     cdef uint64_t eight, word
     cdef Py_ssize_t i, w, k, count = 0
     for w in range((n + 63) // 64):
@@ -470,8 +467,7 @@ cdef bint exclude(
 cdef int way_to_join(
     const Bundle* bundle, const uint64_t* own, const uint64_t* all_, Py_ssize_t words
 ) noexcept nogil:
-    """Return the chosen bin with which a feature can be bundled: its rarer bin (0), the other bin (1), or
-    none (-1).
+    """Return the bin by which a feature can be bundled: its rarer bin (0), the other bin (1), or none (-1).
 
     2 is added if the only feature of the bundle must change its chosen bin.
     """

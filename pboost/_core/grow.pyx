@@ -430,13 +430,12 @@ def split_given(
 
 
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
-    """Grow the tree until about `cells` cells (rows x features) have been processed; pause at nodes with
-    more than `large` cells.
+    """Grow the tree until about `cells` cells are processed; pause at nodes with more than `large` cells.
 
-    Returns the reason for stopping, see STATUS. After "unknown ahead", first find the split of the current
-    node in the lookahead tree. After "large search", call `search_pending` for the picked features; their
-    number is `counter.picked`. After "large partition", call `partition_pending` for all features. After
-    "paused", the last split is complete.
+    A cell is one feature of one row. Returns the reason for stopping, see STATUS. After "unknown ahead",
+    first find the split of the current node in the lookahead tree. After "large search", call
+    `search_pending` for the picked features; their number is `counter.picked`. After "large partition",
+    call `partition_pending` for all features. After "paused", the last split is complete.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t done = 0, size

@@ -1,5 +1,4 @@
-"""AdaBoost.MH: each row has one weight per class, and the score of a split depends on the weights of all
-classes.
+"""AdaBoost.MH: rows have one weight per class, and the score of a split depends on all classes.
 
 On the path from the root to a node of a tree, the weights for a class are multiplied by one factor for the
 rows of the class, and by another for all other rows. So a node needs only sums of the root weights. For

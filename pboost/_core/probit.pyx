@@ -516,8 +516,7 @@ def raise_weights(
     double[::1] weight, const int32_t[::1] rows, const int32_t[::1] wrong, Py_ssize_t n_wrong,
     double factor,
 ):
-    """Multiply the weights of the first `n_wrong` rows of `wrong`, then scale all weights so that the
-    largest is 1.
+    """Multiply the weights of the first `n_wrong` rows of `wrong`, then scale all to a maximum of 1.
 
     No weight becomes smaller than LEAST_WEIGHT.
     """

@@ -65,8 +65,7 @@ cdef struct Masses:
 cdef inline void score_many(
     int criterion, const Masses* m, Py_ssize_t shift_p, Py_ssize_t shift_n, Py_ssize_t n, double* out
 ) noexcept nogil:
-    """Compute the scores of `n` splits. The branches are outside of the loops, so that these can be
-    vectorized.
+    """Compute the scores of `n` splits. The branches are outside of the loops, which can be vectorized.
 
     Split i has the weights of class +1 at i + shift_p and the weights of class -1 at i + shift_n.
     """

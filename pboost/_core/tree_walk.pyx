@@ -82,12 +82,11 @@ def lay_out(
     const double[:, ::1] vote, double bias, int32_t[:, ::1] work, uint8_t[::1] steps,
     double[::1] value,
 ):
-    """Convert a graph in which no two exits lead to the same node to a tree. Exits that end prediction
-    become leaves.
+    """Convert a graph in which no two exits lead to the same node to a tree.
 
-    IN the nodes, at least one, and bias; WORK work (3, n_nodes); OUT steps (16 * (2 * n_nodes + 1),); value
-    (2 * n_nodes + 1,): the bias plus the votes on the path to each node, added in this order. Returns the
-    depth.
+    Exits that end prediction become leaves. IN the nodes, at least one, and bias; WORK work (3, n_nodes);
+    OUT steps (16 * (2 * n_nodes + 1),); value (2 * n_nodes + 1,): the bias plus the votes on the path to
+    each node, added in this order. Returns the depth.
     """
     cdef Py_ssize_t n = feature.shape[0], e
     cdef int32_t* size = &work[0, 0]
@@ -194,8 +193,7 @@ def walk_leaves(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, int32_t[:, ::1] leaf, holes=None, sets=None,
 ):
-    """Find the leaf of the rows start..stop-1 of X in each tree. Nodes are counted from the root of the
-    tree.
+    """Find the leaf of the rows start..stop-1 of X in each tree, numbered from the root of the tree.
 
     WORK tile (64 * columns,); OUT leaf (n, n_trees). Returns `stop`, or the first row of a tile with an
     infinite value or, without ``holes``, a missing value.

@@ -133,10 +133,10 @@ def fill_crossing(
     const double[::1] value, const double[::1] threshold, double sigma,
     const int32_t[:, ::1] span, const int64_t[::1] offset, float[::1] crossing,
 ):
-    """Compute the crossings of one slice, for bins at `value` (n_bins,) and splits at `threshold` (n_bins -
-    1,).
+    """Compute the crossings of one slice, for bins at `value` and splits at `threshold`.
 
-    IN span (64, 2), offset (64,) of the slice; OUT the part of `crossing` for the slice.
+    IN value (n_bins,), threshold (n_bins - 1,), and span (64, 2), offset (64,) of the slice; OUT the part
+    of `crossing` for the slice.
     """
     cdef Py_ssize_t quad, j, b, e, n_bins = value.shape[0], length
     cdef double share
@@ -180,8 +180,7 @@ cdef inline void add_crossing(
     const int64_t* negative, const int64_t* positive, int n_bins, const int32_t* span,
     const int64_t* offset, const float* crossing, double* from_negative, double* from_positive,
 ) noexcept nogil:
-    """Add the weight of each class that crosses each threshold; `negative` and `positive` are the bins'
-    weights."""
+    """Add the weight of each class that crosses each threshold, given the weights of the bins."""
     cdef double[QUAD] n
     cdef double[QUAD] p
     cdef Py_ssize_t first, quad, j
@@ -202,10 +201,10 @@ cdef inline int64_t sides(
     const int64_t* mass, int n_levels, int n_cuts, int64_t left, int64_t total,
     const double* crossed, double* below, double* above,
 ) noexcept nogil:
-    """Compute the expected weight of one class on both sides of each split; `left` is the weight left of
-    all bins.
+    """Compute the expected weight of one class on both sides of each split.
 
-    Return the weight to the left of the last split, without crossings.
+    `left` is the weight to the left of all bins. Return the weight to the left of the last split, without
+    crossings.
     """
     cdef Py_ssize_t b, k
     for b in range(n_cuts):
@@ -241,8 +240,8 @@ cdef void judge(
 cdef inline int count_cuts(
     const uint8_t* special, Py_ssize_t f, int n_bins, int look
 ) noexcept nogil:
-    """Return the number of splits of a feature, with missing values on the right or, if `look` is 1, on the
-    left.
+    """Return the number of splits of a feature, with missing values on the right (`look` 0) or the left
+    (1).
 
     Categorical features have no splits here.
     """
@@ -520,8 +519,7 @@ cdef inline void ask(
     const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double value,
     double threshold, int label, double* q,
 ) noexcept nogil:
-    """Compute the probability q of each exit for a row. `value` is the value that the node compares with
-    its threshold."""
+    """Compute the probability q of each exit for a row; the node compares `value` with `threshold`."""
     cdef double distance, sigma, above
     cdef const double* table
     if answers.missing and value != value:
@@ -553,13 +551,12 @@ def propagate(
     const double[:, ::1] sigma, const int32_t[::1] label, const double[::1] bias, double[:, ::1] reach,
     double[:, ::1] work, double[:, ::1] score, double[:, ::1] loss, const double[::1] missing=None,
 ):
-    """Compute the probability that each row reaches each node, the expected decision values, and the
-    expected loss.
+    """Compute the reach of each node for each row, the expected decision values, and the expected loss.
 
-    OUT reach (n, n_nodes), or (1, n_nodes) for the last row; score (n, V): expected decision values; loss
-    (n, V): expected exponential loss, E[exp(-F y)]. For a single vote, y is +1 for class 1, else -1. For
-    several votes, y is +1 for the vote of the row's class, else -1. WORK work (n_nodes, V). If `loss` is
-    empty, score and loss are not computed.
+    The reach is the probability that a row reaches the node. OUT reach (n, n_nodes), or (1, n_nodes) for
+    the last row; score (n, V): expected decision values; loss (n, V): expected exponential loss, E[exp(-F
+    y)]. For a single vote, y is +1 for class 1, else -1. For several votes, y is +1 for the vote of the
+    row's class, else -1. WORK work (n_nodes, V). If `loss` is empty, score and loss are not computed.
     """
     cdef Py_ssize_t i, l, node, n = X.shape[0], n_nodes = feature.shape[0], V = bias.shape[0]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, n, X.shape[1])

@@ -27,8 +27,7 @@ VOTE_LIMIT = _vote.VOTE_LIMIT
 
 
 def half_log_odds(double positive, double negative, double smoothing):
-    """Return half the log odds of two weights, each increased by `smoothing`, clipped to +-0.5 ln(2**52).
-    """
+    """Return half the log odds of two weights plus `smoothing`, clipped to +-0.5 ln(2**52)."""
     return _vote.half_log_odds(positive, negative, smoothing)
 
 
@@ -75,8 +74,7 @@ cdef class VoteRule:
         self.kind, self.smoothing, self.learning_rate = kind, smoothing, learning_rate
 
     def step(self, masses):
-        """Return the split step for the class weights of each exit; see Schapire & Singer (1999), section
-        4."""
+        """Return the split step for the class weights of each exit (Schapire & Singer 1999, section 4)."""
         cdef double n0, p0, n1, p1, total, delta, below, above, wrong, size, tie = TIE
         (n0, p0), (n1, p1) = masses
         total = n0 + p0 + n1 + p1

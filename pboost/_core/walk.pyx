@@ -325,12 +325,11 @@ def count_features(
     const int32_t[::1] start, const int32_t[::1] index, int32_t[::1] last_row, double[::1] count,
     const double[::1] missing=None,
 ):
-    """Count the distinct features that each row reads. X (n, k), float64, contains the values that nodes
-    compare.
+    """Count the distinct features that each row reads.
 
-    Value f of a row depends on the features index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if
-    values may be NaN: the probability of exit 1. WORK last_row (d,), filled with -1: the last row that read
-    each feature; OUT count (n,).
+    X (n, k), float64, contains the values that nodes compare. Value f of a row depends on the features
+    index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if values may be NaN: the probability of exit 1.
+    WORK last_row (d,), filled with -1: the last row that read each feature; OUT count (n,).
     """
     cdef const double[:, :] rows = X
     cdef Py_ssize_t i, node, t, taken, n_nodes = feature.shape[0]
