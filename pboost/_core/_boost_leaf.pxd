@@ -64,7 +64,7 @@ cdef extern from "boost_loss.h" nogil:
     void pboost_bounds(
         const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
 
-# Bits of a gradient and of a Hessian in a packed word.
+# Number of bits of a gradient and of a Hessian in a packed word.
 cdef enum:
     OF_GRADIENT = 18
 cdef enum:

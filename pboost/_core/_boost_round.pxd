@@ -155,11 +155,11 @@ cdef struct Round:
     Open* open
     State* state
     Passes* passes
-    Threads* team  # NULL: a single thread
+    Threads* team  # NULL with a single thread
     int who, n_threads, n_takers  # number of threads that split nodes: `n_takers`
     Py_ssize_t share, n_open, n_levels  # threads take about `share` rows at a time
-    Stack* stack  # one per taker, with room for `n_open` nodes
-    int32_t* slot_of  # `n_levels` slots per taker
+    Stack* stack  # open nodes of each thread that splits nodes, with room for `n_open`
+    int32_t* slot_of  # `n_levels` slots for each of these threads
     Py_ssize_t n, n_rows, d, stride, slot, n_slots
     int32_t max_depth, min_leaf
     bint has_levels
@@ -189,7 +189,7 @@ cdef struct Round:
     double* to_pay
     double comparison_cost, tradeoff
     Py_ssize_t n_items
-    int32_t* free  # slots without an open node
+    int32_t* free  # unused slots
     int64_t max_leaves  # 0 for no limit and depth-first growth
     # The largest mean number of comparisons per row; 0 for no limit. `row_mass` has the weights of rows as
     # integers; NULL if all are 1.
@@ -321,7 +321,7 @@ cdef inline bint score_bounded(
 cdef inline bint take_better(
     Cut* best, double numerator, double divisor, Py_ssize_t f, int32_t bin_, int32_t missing
 ) noexcept nogil:
-    """Keep a split if it is better than the best so far; return whether it is."""
+    """Store a split if it is better than the best so far; return whether it is better."""
     if not numerator * best.divisor > best.numerator * divisor:
         return False
     best.numerator, best.divisor = numerator, divisor

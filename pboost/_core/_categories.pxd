@@ -13,8 +13,8 @@ from pboost._core.types cimport MAX_BINS, int32_t, int64_t
 
 cdef extern from *:
     """
-    /* The largest pull, relative to the weight of all categories: little of a category's own share is
-       left. */
+    /* The largest `pull`, relative to the weight of all categories. At this value, the smoothed shares of
+       all categories are almost equal. */
     #define PBOOST_MOST_PULL 1e6
     """
     const double MOST_PULL "PBOOST_MOST_PULL"
@@ -32,7 +32,7 @@ cdef struct Levels:
     double pull  # weight with which the class shares of the node enter each smoothed share
     int n_ordered
     int32_t[MAX_BINS] order
-    double[MAX_BINS] share  # smoothed share of class +1, in this order
+    double[MAX_BINS] share  # smoothed shares of class +1, sorted
 
 # A split: the class weights of its left child, the child for missing values, and the categories of the
 # right child, at the positions `first` to `last` - 1 of the order.

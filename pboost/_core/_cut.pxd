@@ -4,7 +4,7 @@ from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
 
 cdef extern from *:
     """
-    /* Lower bounds are reduced by more than their rounding error before they are compared. */
+    /* A factor for lower bounds that allows for rounding errors. */
     #define PBOOST_BOUND_SLACK (1.0 - 1e-13)
     """
     const double BOUND_SLACK "PBOOST_BOUND_SLACK"

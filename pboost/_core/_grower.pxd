@@ -16,7 +16,7 @@ cdef enum:
 # The return values of `grow`.
 cdef enum:
     DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, UNKNOWN_AHEAD
-# Whether the split of a node of the lookahead tree is known.
+# The states of a node of the lookahead tree. NO_SPLIT: it is known that the node has no split.
 cdef enum:
     UNKNOWN, KNOWN, NO_SPLIT
 # If the weights of a node sum to less than 2**LEAST_BITS, they are rescaled to sum to about 2**FULL_BITS.
@@ -114,7 +114,7 @@ cdef struct Tree:
     int criterion, max_depth, growth
     bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
-    double whole  # unit of node weights
+    double whole  # fixed-point weights at the root are divided by this number
     double comparison_cost
     double least_risk  # nodes with a risk up to this value are not split; set by `grow`
     uint64_t key

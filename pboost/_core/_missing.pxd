@@ -275,7 +275,7 @@ cdef inline Py_ssize_t find_known(
     return position - missing.n if position >= 0 else -1
 
 
-# Sorted rows, any target.
+# Sorted rows with any kind of target.
 
 cdef inline Py_ssize_t scan_known(
     const Tree* t, Py_ssize_t e, const int32_t* order, Py_ssize_t n_known, double limit,

@@ -24,10 +24,11 @@ cdef enum:
     MOST_STEPS = 50  # maximum number of power iterations
 cdef extern from *:
     """
-    /* The power iteration stops when no entry of the direction changes by more; the largest is 1. */
+    /* The power iteration stops if no entry of the direction changes by more than this number. The largest
+       entry is 1. */
     #define PBOOST_SAME_DIRECTION 1e-7
-    /* Entries from about half the largest are large. The limit is not 1/2, because that value is
-       frequent. */
+    /* Entries of at least this size are large, relative to the largest. The limit is not 1/2, because 1/2
+       is a frequent value. */
     #define PBOOST_LARGE 0.4999
     """
     const double SAME_DIRECTION "PBOOST_SAME_DIRECTION"

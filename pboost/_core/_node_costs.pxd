@@ -36,7 +36,7 @@ cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 cdef inline double lowered_by(const Tree* t, double before, double score) noexcept nogil:
     """Return the decrease of the criterion, from `before`, by a split with this score."""
-    if t.n_classes != 2:  # regression scores are in other units
+    if t.n_classes != 2:  # these scores have the scale of `before`
         return before - score
     if t.criterion == KEARNS_MANSOUR:
         return before - 2.0 * sqrt(score)

@@ -16,7 +16,7 @@ cdef enum:
     MOST_SQUARE_SCALE = 1000
 cdef extern from *:
     """
-    /* The units of rounding errors are this much finer: with 2**31 rows their sums fit 64 bits. */
+    /* The unit of rounding errors is smaller by this factor. Sums over 2**31 rows fit into 64 bits. */
     #define PBOOST_FINER 1073741824.0
     """
     const double FINER "PBOOST_FINER"

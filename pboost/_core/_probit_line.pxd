@@ -6,11 +6,11 @@ from pboost._core.types cimport int32_t
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* Relative gain by which a later feature must be better: equal features tie. */
+    /* A feature is preferred to an earlier one only if its gain is larger by this relative difference. */
     #define PBOOST_TIE 1e-12
-    /* Share of the second moment below which a variance is computed again, about the mean. */
+    /* If a variance is below this fraction of the second moment, it is computed again, about the mean. */
     #define PBOOST_CANCELLED 1e-4
-    /* A variance of only rounding errors; features are at most 1. */
+    /* A smaller variance consists only of rounding errors; features are at most 1. */
     #define PBOOST_NO_VARIANCE 1e-30
     /* Bound on the third derivative of -ln Phi, whose absolute value is at most 0.29572, at 1.0024. */
     #define PBOOST_THIRD 0.296
@@ -36,7 +36,7 @@ cdef extern from "probit_step.h" nogil:
         double* mean, double* gain)
 
 cdef struct Line:
-    Py_ssize_t j  # feature, or -1
+    Py_ssize_t j  # feature, or -1 for a constant
     Py_ssize_t place  # position in the list of nonconstant features
     double intercept
     double slope

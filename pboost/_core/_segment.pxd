@@ -7,9 +7,9 @@ from pboost._core.split cimport Masses, score_limit, score_many
 from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
-    STRIDE = 32  # rows per block of the coarse pass
+    STRIDE = 32  # number of rows per block of the coarse search
 cdef enum:
-    BLOCKS = 128  # blocks processed at a time
+    BLOCKS = 128  # number of blocks processed together
 cdef enum:
     FEW_ROWS = 96  # up to this number of rows, every split is tried
 

@@ -7,15 +7,15 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 
 cdef extern from *:
     """
-    /* Lower bounds are reduced by more than their rounding error before they are compared. */
+    /* A factor for lower bounds that allows for rounding errors. */
     #define PBOOST_SQUARE_SLACK (1.0 + 1e-13)
     """
     const double SQUARE_SLACK "PBOOST_SQUARE_SLACK"
 
 cdef enum:
-    SQUARE_STRIDE = 32  # rows per block of the coarse pass
+    SQUARE_STRIDE = 32  # number of rows per block of the coarse search
 cdef enum:
-    SQUARE_BLOCKS = 128  # blocks processed at a time
+    SQUARE_BLOCKS = 128  # number of blocks processed together
 cdef enum:
     SQUARE_FEW = 64  # below this number of rows, every split is tried
 

@@ -139,7 +139,7 @@ cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept 
             n_low += values[i] == low
         if is_more:
             return False
-    if (first - first) + (other - other) != 0.0:  # one is infinite
+    if (first - first) + (other - other) != 0.0:  # a value is infinite
         return False
     place[0], place[1] = 0, n_low
     for i in range(n):
@@ -369,7 +369,7 @@ def select_rows(
             out = 0
             tie = 0
             for i in range(n):
-                tie &= order[j, i]  # only the sign bit counts
+                tie &= order[j, i]  # only the sign bit is used
                 row = renumber[row_of(order[j, i])]
                 if row < 0:
                     continue
@@ -491,7 +491,7 @@ def use_simd_level(int level):
 
 
 cdef inline uint64_t content_bits(double value) noexcept nogil:
-    """Return the bits of a value, reduced to 32 bits. Both zeros give the same bits, and so do all NaNs."""
+    """Reduce a value to 32 bits for hashing. Both zeros give the same result, and so do all NaNs."""
     cdef uint64_t bits
     value = value + 0.0
     memcpy(&bits, &value, 8)

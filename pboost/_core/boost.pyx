@@ -314,7 +314,7 @@ def split_open(
     arrays, const int32_t[::1] counted, const int32_t[::1] slot, double[:, ::1] masses,
     const double[:, ::1] squares
 ):
-    """Create the children of the open nodes; their numbers of left rows `n_below` must be set.
+    """Create the children of the open nodes. `n_below`, the number of left rows of each node, must be set.
 
     `masses` (n, cells) contains the histogram of one child of each node whose children will be split, in
     the order of the nodes. `counted` (k,) is 0 if this is the left child, 1 if it is the right child, and
@@ -357,7 +357,7 @@ def split_open(
 
 
 cdef void take_rest(const Round* r, const Node* node, const double* whole, double* part) noexcept nogil:
-    """Replace the histogram of one child of a node by that of the other child (IN/OUT part)."""
+    """Replace the histogram of one child of a node by the other child's histogram (IN/OUT part)."""
     cdef Py_ssize_t lane, b, cell
     cdef double gradient, curvature
     for lane in range(r.n_lanes):

@@ -86,8 +86,8 @@ PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
     }
 }
 
-/* Subtract the histogram `part` of some rows from the histogram of a group. `n_packed` tells which of
-   the three histograms are packed: 0: none; 1: `part`; 2: also the difference, which is stored at the
+/* Subtract the histogram `part` of some rows from the histogram of a group. The histograms that are
+   packed depend on `n_packed`: 0: none; 1: `part`; 2: also the difference, which is stored at the
    beginning of `masses`; 3: all. */
 PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
@@ -160,8 +160,8 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
 PBOOST_COPIES(PBOOST_MASSES_COPY)
 
 #ifdef PBOOST_AVX512
-/* For each set of eight items, or of four items of two halves each: the byte indices of the items that
-   are not in the set, then of the items in the set. */
+/* Byte indices that partition eight items, or four items of two halves each, for every possible set of
+   items: first the items outside of the set, then the items in the set. */
 static uint64_t pboost_kept_of_8[256], pboost_kept_of_4[16];
 
 static void pboost_fill_tables(void)

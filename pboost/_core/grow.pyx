@@ -53,7 +53,7 @@ STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
           LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition",
           UNKNOWN_AHEAD: "unknown ahead"}
-#: Whether the split of a node of the lookahead tree is known.
+#: The states of a node of the lookahead tree.
 AHEAD = {"unknown": UNKNOWN, "known": KNOWN, "no split": NO_SPLIT}
 GROWTH = {"depth_first": DEPTH_FIRST, "best_first": BEST_FIRST, "largest_bound": LARGEST_BOUND,
           "largest_error": LARGEST_ERROR, "look_ahead": LOOK_AHEAD, "breadth_first": BREADTH_FIRST}
@@ -87,7 +87,7 @@ cdef Tree read_tree(arrays) except *:
     t.y = <const double*>to_read(arrays.y, sizeof(double))
     t.label = <const int32_t*>to_read(arrays.label, sizeof(int32_t))
     t.fixed = <int64_t*>to_write(arrays.fixed, sizeof(int64_t))
-    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two per row
+    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two integers per row
     t.side = <uint8_t*>to_write(arrays.side, sizeof(uint8_t))
     t.cells, t.ahead_of = NULL, NULL
     if arrays.ahead is not None:
@@ -704,8 +704,8 @@ def sum_squares(
 ):
     """Sum deviations, their squares, and the rounding errors of both for each node, like `measure_binned`.
 
-    IN as in `sum_above`, but numbers (nodes, 3): mean, scale of deviations, scale of squares. INOUT found
-    (nodes, 4).
+    IN the arrays of `sum_above`, but numbers (nodes, 3): mean, scale of deviations, scale of squares. INOUT
+    found (nodes, 4).
     """
     cdef Py_ssize_t e, i = 0
     cdef double deviation, part

@@ -348,8 +348,7 @@ cdef inline int64_t n_in(const Fine* r, Py_ssize_t f, Py_ssize_t b) noexcept nog
 
 
 cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* position) noexcept nogil:
-    """Return the least score of splits after slots. OUT position: the first split within the limit, if any.
-    """
+    """Return the least score of the buffered splits. OUT position: the first within the limit, if any."""
     cdef double best = INFINITY
     cdef Py_ssize_t i
     passes.add_slots(&r.rows, r.slot_of, r.held)

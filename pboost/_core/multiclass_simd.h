@@ -172,8 +172,8 @@ PBOOST_INLINE void pboost_add_slots_lanes(PBOOST_ADD_SLOTS_ARGS, const int lanes
    square root of the product of the two factors of a class; 0 in unused lanes. */
 typedef struct {
     ptrdiff_t k, blocks, lanes, bins;
-    const int64_t *whole;                    /* [2][blocks * lanes] */
-    const double *for_it, *against, *both;   /* (blocks * lanes,) */
+    const int64_t *whole;                    /* shape [2][blocks * lanes] */
+    const double *for_it, *against, *both;   /* shape (blocks * lanes,) */
     double min_mass;
     int64_t min_count;
 } pboost_label_node;

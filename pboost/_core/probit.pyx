@@ -84,11 +84,11 @@ cdef enum:
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* The least margin above which densities are in units of the density at the least margin, and the
-       change of half its square that requires another unit. */
+    /* If all margins exceed PBOOST_FAR, densities are divided by the density at the smallest margin. The
+       divisor is updated if half the square of this margin changes by PBOOST_MOST_DRIFT. */
     #define PBOOST_FAR 20.0
     #define PBOOST_MOST_DRIFT 300.0
-    /* Relative rise of a risk that counts; at the minimum, only rounding errors remain. */
+    /* A smaller relative increase of the risk is ignored, because it may be a rounding error. */
     #define PBOOST_RISE 1e-14
     """
     const double FAR "PBOOST_FAR"
@@ -671,10 +671,10 @@ def keep_splits(
     array, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
     int64_t[::1] stack,
 ):
-    """Undo splits that reduce the misclassified weight by less than `complexity` times that of the root.
+    """Undo splits that lower the risk by less than `complexity` times the root's risk.
 
-    IN mass (n, J): class weights; INOUT array (n,) of `Node`: `child` is -1 if a split is undone; WORK
-    state (n, N_STATES_OF_NODE), stack (n + 1,).
+    The risk of a node is its misclassified weight. IN mass (n, J): class weights; INOUT array (n,) of
+    `Node`: `child` is -1 if a split is undone; WORK state (n, N_STATES_OF_NODE), stack (n + 1,).
     """
     cdef Node* nodes = <Node*>to_write(array, sizeof(Node))
     cdef Py_ssize_t e, j, n_nodes = len(array)

@@ -106,8 +106,7 @@ PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t 
 {
     double unused[3 * PBOOST_LANES] = {0.0};
     for (int32_t c = 0; c < leaf->n_columns; c += 2) {
-        const int last = c + 1 == leaf->n_columns; /* the last feature of an odd number is its own
-                                                      partner */
+        const int last = c + 1 == leaf->n_columns; /* an unpaired last feature is processed twice */
         const double *x0 = leaf->x + leaf->column[c] * leaf->room + start;
         const double *x1 = last ? x0 : leaf->x + leaf->column[c + 1] * leaf->room + start;
         const double *w = leaf->w + start, *wz = leaf->wz + start;

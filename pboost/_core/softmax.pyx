@@ -329,7 +329,7 @@ cdef void pack_wide(
     const double* residual, const double* weight, bint are_copies, Py_ssize_t n, double per_limit,
     double gradient_scale, double curvature_scale, bint is_low, int64_t* part
 ) noexcept nogil:
-    """Compute the first or the second words for wide sums."""
+    """Pack rows for wide sums: the first or the second word of each row."""
     cdef double w, bend
     cdef Py_ssize_t i
     for i in range(n):

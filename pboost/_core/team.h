@@ -120,7 +120,8 @@ static inline int pboost_pause(pboost_wait *wait)
 
 static inline void pboost_nap(pboost_team *team, int who)
 {
-    PyThread_acquire_lock_timed(team->place[who].lock, PBOOST_SPIN, 0); /* always times out */
+    PyThread_acquire_lock_timed(team->place[who].lock, PBOOST_SPIN, 0); /* waits for PBOOST_SPIN
+                                                                           microseconds */
 }
 
 /* Acquire a lock that is held for a few instructions only. The thread that holds it may have been

@@ -294,7 +294,7 @@ cdef struct Sums:
     const double* bias
     const int32_t* depth  # depth of each node; NULL if comparisons are not counted
     Py_ssize_t width  # number of values per node
-    Py_ssize_t n_sums      # K
+    Py_ssize_t n_sums      # K, the number of sums
     Py_ssize_t each  # number of trees per round
     bint is_mean
 

@@ -19,8 +19,8 @@ from pboost._core.types cimport (
 
 cdef extern from *:
     """
-    /* Beyond this many standard deviations an outcome is certain: the other one has a probability of
-       less than 2**-54, which does not change 1. */
+    /* At more than this number of standard deviations, an outcome counts as certain. The other outcome has
+       a probability below 2**-54, which does not change 1. */
     #define PBOOST_CERTAIN 8.3
     #define PBOOST_SQRT_HALF 0.70710678118654752440
     #define PBOOST_DENSITY_AT_0 0.39894228040143267794

@@ -59,7 +59,7 @@ cdef class VoteRule:
     ----------
     kind : {"domain", "symmetric"}
         "domain": each exit has a vote that depends on its own class weights. "symmetric": both exits have
-        the same absolute vote, and the sign of each vote is that of the majority class.
+        the same absolute vote, and each vote has the sign of the majority class.
     smoothing : float
         Added to each class weight, as a fraction of the weight of the node.
     learning_rate : float
