@@ -21,7 +21,7 @@ cdef inline Py_ssize_t search_bundled(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
     Cut* best
 ) noexcept nogil:
-    """Try the bundled features from number i up to feature `stop`; return the number of the next one."""
+    """Try bundled features, from number i up to feature `stop`; return the number of the next feature."""
     cdef double gradient, curvature
     cdef Py_ssize_t f
     while i < r.n_bundled and r.bundled[i] < stop:
@@ -66,8 +66,8 @@ cdef inline Py_ssize_t search_group(
 ) noexcept nogil:
     """Search the features of a group in order, without limits on row counts.
 
-    `above` contains their best splits with missing values on the right. Bundled features are searched in
-    feature order, too, from number `next_` on. Return the number of the next one.
+    `above` contains their best splits with missing values on the right. Bundled features are also searched
+    in feature order, from number `next_` on. Return the number of the next bundled feature.
     """
     cdef double[2 * LANES] missing
     cdef bint[LANES] some

@@ -142,7 +142,7 @@ def separate_rows(
     const int32_t[::1] first, const double[::1] edge, const double[::1] value,
     const double[::1] missing, double[:, :] out,
 ):
-    """Compute all separators of the listed rows. OUT out (rows, k)."""
+    """Compute all separators of the listed rows. OUT out (rows, separators)."""
     cdef Rows matrix = rows_of(X)
     cdef Separators s = separators_of(start, column, first, edge, value, missing)
     cdef Py_ssize_t i, k
