@@ -9,7 +9,7 @@ cdef inline double kink_step(
 ) noexcept nogil:
     """Return the s at which (total weight of the kinks <= s) - wanted + l2 s changes its sign.
 
-    Without l2, an interval may solve this; then its midpoint is returned. Sums up to `flat` count as 0.
+    Without l2, the solution may be an interval, and its midpoint is returned. Sums up to `flat` count as 0.
     Weights are integers; NULL means that all are 1. Quickselect finds the kink and reorders the arrays.
     """
     cdef Py_ssize_t low = 0, high = n, equal, above, i

@@ -190,7 +190,7 @@ cdef struct Round:
     double comparison_cost, tradeoff
     Py_ssize_t n_items
     int32_t* free  # unused slots
-    int64_t max_leaves  # 0 for no limit and depth-first growth
+    int64_t max_leaves  # 0 for no limit and depth-first growth.
     # The largest mean number of comparisons per row; 0 for no limit. `row_mass` has the weights of rows as
     # integers; NULL if all are 1.
     double comparisons

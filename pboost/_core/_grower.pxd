@@ -30,7 +30,7 @@ cdef enum:
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # the weight unit is the unit of the root times 2**-shift
+    int32_t shift  # the weight unit is the root's unit times 2**-shift.
     # The split. For a threshold, `low` and `high` are the rows or bins on either side. `high` is -1 if
     # known values are split from missing values. Both are -1 for a set of categories.
     int32_t feature, low, high
@@ -79,7 +79,7 @@ cdef struct Tree:
     const int32_t* label
     int64_t* fixed
     Moment* moment
-    uint8_t* side  # child of each row (sorted features) or of each code (rows on workers)
+    uint8_t* side  # child of each row (sorted features) or of each code (rows on workers).
     # For splits by histograms, else NULL: the sums and the number of rows of the current node for each
     # feature and code, and the number of codes.
     const int64_t* cells

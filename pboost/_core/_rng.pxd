@@ -25,7 +25,7 @@ cdef inline uint64_t stream(uint64_t key, uint64_t node, uint64_t row) noexcept 
 
 
 cdef inline double draw_from(uint64_t start, uint64_t draw) noexcept nogil:
-    """Return random number `draw` of a stream: a multiple of 2**-53 in [0, 1)."""
+    """Return the random number with index `draw` in a stream: a multiple of 2**-53 in [0, 1)."""
     return <double>(mix(start + GOLDEN * (draw + 1)) >> 11) * (1.0 / 9007199254740992.0)
 
 

@@ -547,7 +547,7 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Node* out = <Node*>to_write(found, sizeof(Node))
     cdef bint numbers_rows = rows.shape[0] > 0
-    # A stack at the ends of `place` and `children` has the second children and their parents.
+    # The ends of `place` and `children` are used as a stack for second children and their parents.
     cdef Py_ssize_t n = len(array), i = 0, first = n
     cdef int32_t e = 0
     if place.shape[0] < n or len(found) < n or children.shape[0] < n or children.shape[1] != 2:

@@ -15,7 +15,7 @@
 #include "walk_simd.h"
 
 typedef struct {
-    int32_t column; /* the feature times 64 */
+    int32_t column; /* 64 times the number of the feature */
     /* The number of the threshold, stored twice, in 16 bits each. It is at most 2**15 - 1, and no rank
        exceeds this number. For ranks of 8 bits, 128 is subtracted, and the number is stored four times. */
     int32_t edge;

@@ -472,7 +472,7 @@ def leave_trees(
 # Values of probit model trees: linear equations of leaves, see probit.pyx.
 
 cdef enum:
-    ABSENT = -2  # marks a class without rows in a leaf, see probit.pyx
+    ABSENT = -2  # marks a class without rows in a leaf; see probit.pyx.
     # Products that would overflow are computed with exponents that are reduced by this number.
 cdef enum:
     FAR = 540

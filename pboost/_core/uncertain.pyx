@@ -119,7 +119,7 @@ cdef enum:
     TABLE = MAX_LEVELS * MAX_BINS
     QUAD = 4  # bins whose crossings are summed in one pass over the thresholds
 
-#: The constants that the module that makes the arrays needs.
+#: Constants for the module that creates the arrays.
 SIZES = (MAX_LEVELS, QUAD)
 
 
