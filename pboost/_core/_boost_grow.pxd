@@ -345,7 +345,7 @@ cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
 
 
 cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
-    """Take an open node: this thread's newest or, if it has none, the largest of the other threads' oldest.
+    """Take an open node: this thread's newest or, if none, the largest of the other threads' oldest nodes.
 
     OUT at.slot: its position in this thread's list of histograms.
     """

@@ -82,7 +82,7 @@ cdef inline double measured_pull(const Limits* at, const Levels* levels) noexcep
 
 
 cdef inline void order_levels(const Limits* at, Levels* levels) noexcept nogil:
-    """Sort the categories with positive weight by their share of class +1, ties by number."""
+    """Sort the categories with positive weight by their share of class +1; ties go to the lowest number."""
     cdef double total = <double>at.negative + <double>at.positive
     cdef double expected, key
     cdef int64_t positive, mass

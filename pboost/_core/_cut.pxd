@@ -17,7 +17,7 @@ cdef struct Limits:
     int64_t positive
     int64_t min_weight  # minimum weight and minimum number of rows in a child
     Py_ssize_t min_count
-    Py_ssize_t extra  # number of left rows with a missing value, which come in addition to the position
+    Py_ssize_t extra  # left rows with a missing value, which the position does not include
 
 
 cdef inline Limits read_limits(limits) except *:

@@ -41,7 +41,7 @@ cdef struct Node:
     int32_t parent  # -1 for the root
     double limit  # splits with a score up to this limit are tied
     double key
-    double mean, loss, scale  # of the targets: mean, sum of squared deviations, fixed-point scale
+    double mean, loss, scale  # mean, sum of squares and fixed-point scale of the targets
 
 # The votes of a node in a boosted tree: its own vote, and the sum of the votes on its path. If the node is
 # split: its share of the certificate, and the certificate after the split.
@@ -155,7 +155,7 @@ cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double risk_of(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the weight of the minority classes of a node, in the root's unit (classification only)."""
+    """Return the weight outside of the majority class, in the root's unit (classification only)."""
     cdef const int64_t* mass = t.mass + t.n_classes * e
     cdef int64_t total = 0, most = 0
     cdef Py_ssize_t j

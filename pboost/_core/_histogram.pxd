@@ -20,7 +20,7 @@ cdef extern from *:
     uint64_t load8 "pboost_load8"(const uint8_t* p) noexcept nogil
 
 cdef enum:
-    GROUP = 4  # features whose histograms are built in one pass over the weights
+    GROUP = 4  # number of features whose histograms are built in one pass over the weights
 
 
 cdef inline void add_histogram(
@@ -36,7 +36,7 @@ cdef inline void add_group_histograms(
     const uint8_t* codes, Py_ssize_t stride, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t* mass,
 ) noexcept nogil:
-    """Add the histograms of GROUP features whose codes are `stride` apart; mass has MAX_BINS per feature.
+    """Add the histograms of GROUP features, with MAX_BINS entries each; their codes are `stride` apart.
 
     Even and odd rows use separate histograms, so that an addition need not wait for the previous one.
     """

@@ -257,7 +257,10 @@ cdef inline Py_ssize_t find_known(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     double limit, int64_t* below, int32_t* side,
 ) noexcept nogil:
-    """Return the first split within the limit, or -1. OUT below, and side: of missing values."""
+    """Return the first split within the limit, or -1.
+
+    OUT below: class weights of the left child; side: the child for missing values.
+    """
     cdef Py_ssize_t n_known = limits.n - missing.n, position
     side[0] = ABOVE
     below[0] = below[1] = 0
@@ -281,7 +284,7 @@ cdef inline Py_ssize_t scan_known(
     const Tree* t, Py_ssize_t e, const int32_t* order, Py_ssize_t n_known, double limit,
     double found, double* best, int64_t* work, int64_t* below,
 ) noexcept nogil:
-    """Like `scan_order`, for rows of which those from position `n_known` on have a missing value.
+    """Like `scan_order`; the rows from position `n_known` on have a missing value.
 
     To locate a split, also set the child for missing values.
     """

@@ -368,7 +368,7 @@ cdef inline Py_ssize_t first_of_two(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int64_t* cells, double limit, double* best,
     Levels* levels, int* turn, int64_t* left,
 ) noexcept nogil:
-    """Search as for two classes, with missing values in either child. OUT turn: their child."""
+    """Like the search for two classes, with missing values in either child. OUT turn: the child."""
     cdef _levels.Levels two
     cdef _levels.LevelCut cut
     cdef Limits limits = two_classes(t, e)

@@ -100,7 +100,10 @@ cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place)
 
 
 cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
-    """Partition a node's rows by a binned feature of a special kind; return the number of left rows."""
+    """Partition the rows of a node by a binned feature; return the number of left rows.
+
+    The feature has missing values or categories.
+    """
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     cdef uint8_t[MAX_BINS] above

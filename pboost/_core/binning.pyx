@@ -94,7 +94,7 @@ cdef void sort_run_by_lower_half(
 cdef void list_run(
     const double* values, const uint64_t* run, Py_ssize_t n, int32_t* order
 ) noexcept nogil:
-    """Write the rows of a sorted run to the order, and mark rows with the same value as the previous one.
+    """Write the rows of a run to the sorted order, and mark rows with the same value as the previous one.
     """
     cdef Py_ssize_t i
     order[0] = <int32_t>(run[0] & ROW_MASK)
@@ -107,7 +107,9 @@ cdef void list_run(
 cdef void sort_items(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """Write the row numbers of n sorted items, which also contain the upper halves of values, to the order.
+    """Write the row numbers of n sorted items to the sorted order.
+
+    An item consists of the upper half of a value and a row number.
     """
     cdef Py_ssize_t i, start = 0
     sort_by_upper_half(items, spare, n)
@@ -428,7 +430,7 @@ cdef int check_one(
 
 
 def rank_rows(const int32_t[:, ::1] order, int32_t[:, ::1] rank):
-    """Count the distinct values below each row. IN order (k, n): sorted orders; OUT rank (k, n)."""
+    """Count the distinct values below the value of each row. IN order (k, n); OUT rank (k, n)."""
     cdef Py_ssize_t j, i
     cdef int32_t below
     with nogil:
@@ -616,7 +618,7 @@ cdef inline void count_codes(
     const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
 ) noexcept nogil:
     """Count the codes below 0, 1, ..., bins."""
-    cdef int32_t[2][MAX_BINS] count  # even and odd positions apart, so that additions need not wait
+    cdef int32_t[2][MAX_BINS] count  # separate counts for even and odd positions are faster
     cdef Py_ssize_t i = 0, b
     cdef uint64_t eight
     cdef int k

@@ -63,8 +63,8 @@ OF_SHARES = SHARES
 BEHIND = ROOM
 #: Number of bits of a gradient and of a Hessian in a packed word.
 GRADIENT_BITS, CURVATURE_BITS = OF_GRADIENT, OF_CURVATURE
-#: Packed sums are precise enough for a Newton step if the mean Hessian of a leaf's rows has this many
-#: units.
+#: The least mean Hessian of a leaf's rows, in units, for which packed sums are precise enough for a Newton
+#: step.
 FINE = FINE_WORDS
 #: Size in bytes of a categorical feature's order of categories, which all nodes of a tree level use.
 SETS_SIZE = sizeof(Sets)
@@ -535,7 +535,7 @@ def sum_scale(double most, double terms):
 
 
 def scaled_sum(const double[::1] values, double scale, copies=None):
-    """Return the sum of the numbers times `scale`, each rounded and times its number of copies."""
+    """Scale and round the numbers, multiply them by their numbers of copies, and return the sum."""
     cdef double total = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL

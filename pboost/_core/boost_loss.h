@@ -139,8 +139,8 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 PBOOST_COPIES(PBOOST_DERIVATIVES_COPY)
 
-/* Eight sums or maxima at a time over m values, where m is a multiple of eight. There is one function
- * for each, because compilers do not vectorize a loop with two of them.
+/* Eight sums or maxima at a time over m values, where m is a multiple of eight. There are separate
+ * functions for sums and maxima, because compilers do not vectorize a loop with two results.
  */
 PBOOST_INLINE void pboost_add_rounded(
     const double *restrict values, ptrdiff_t m, double scale, double *restrict sum)

@@ -290,7 +290,7 @@ cdef bint split_node(
             mass_below(t, e, f, place, below)
     if t.ranked:
         order = order_of(t, e, f, True, t.work + t.n_work)
-        for i in range(n):  # in this order, the targets are summed
+        for i in range(n):  # targets are summed in this order
             t.rows[start + i] = row_of(order[i])
     if is_elsewhere(t, e):
         n_below = take_split(t, e)

@@ -78,7 +78,7 @@ def lanes_of(Py_ssize_t k):
     return k // lanes + 1, lanes
 
 
-# The input of threads that sum features; the first feature is `first`.
+# The rows and the first feature of sums that several threads compute together.
 cdef struct Columns:
     Rows rows
     Py_ssize_t first
@@ -320,13 +320,13 @@ def search_levels(
 
 
 cdef enum:
-    SLOTS = 64  # splits inside a bin that are scored together
+    SLOTS = 64  # number of splits inside a bin that are scored together
     LISTED = 512  # number of rows that are buffered
 
 
 # The rows of a node inside bins, sorted by a feature.
 cdef struct Fine:
-    Node node, slots  # the node with its bins, and with SLOTS bins
+    Node node, slots  # the node, and a copy of it with SLOTS bins
     Rows rows
     const int64_t* sums
     const int32_t* order

@@ -19,7 +19,7 @@
 
 #define PBOOST_WIDE 8
 #define PBOOST_NARROW 4
-#define PBOOST_AT_ONCE 4           /* blocks that are summed in one pass over the rows */
+#define PBOOST_AT_ONCE 4           /* blocks summed in one pass over the rows */
 #define PBOOST_HELD (1 << 14)      /* capacity of the buffer, in fixed-point numbers */
 #define PBOOST_MOST_HELD 2048      /* capacity of the buffer, in rows */
 #define PBOOST_LOWERED (1.0 - 1e-12) /* factor for bounds; allows for rounding errors */

@@ -234,7 +234,7 @@ cdef extern from "boost_vector.h" nogil:
 
 cdef enum:
     WIDTH = 8
-    COLUMNS = 32  # features whose sums are completed before they are stored
+    COLUMNS = 32  # number of features whose sums are completed before they are stored
 cdef Passes passes = choose_passes(2)
 cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
 #: Size of the work array for the words of a block of rows, and for the sums of some features. It includes

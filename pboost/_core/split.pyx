@@ -139,7 +139,8 @@ cdef void search_special(
 ) noexcept nogil:
     """Search the bin edges of a feature with missing values or categories.
 
-    `bound` (2 d, bins) and `best` (2 d,) are for all features."""
+    `bound` (2 d, bins) and `best` (2 d,) are for all features.
+    """
     cdef int64_t[2][MAX_BINS + 1] shifted
     cdef int64_t ln, lp
     cdef LevelCut ignored

@@ -107,8 +107,8 @@ static inline uint64_t pboost_microseconds(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Pause briefly; return whether the thread has waited long enough to sleep. This also holds if the clock
-   was set back. */
+/* Pause briefly; return whether the thread has waited long enough to sleep. It also returns true if the
+   clock was set back. */
 static inline int pboost_pause(pboost_wait *wait)
 {
     PBOOST_PAUSE();

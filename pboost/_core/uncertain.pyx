@@ -30,7 +30,7 @@ cdef extern from *:
     const double DENSITY_AT_0 "PBOOST_DENSITY_AT_0"
 
 cdef enum:
-    STEPS = 64  # grid points per standard deviation
+    STEPS = 64  # number of grid points per standard deviation
     POINTS = 533  # number of grid points, from 0 to beyond CERTAIN
     TERMS = 9
 
@@ -117,7 +117,7 @@ cdef crossing_kernel cross = choose_crossing(2)
 cdef enum:
     MAX_LEVELS = 4
     TABLE = MAX_LEVELS * MAX_BINS
-    QUAD = 4  # bins whose crossings are summed in one pass over the thresholds
+    QUAD = 4  # number of bins whose crossings are summed in one pass over the thresholds
 
 #: Constants for the module that creates the arrays.
 SIZES = (MAX_LEVELS, QUAD)

@@ -145,7 +145,7 @@ cdef enum:
 cdef enum:
     SURE_BITS = 40  # number of reliable bits of a sum of weights
 cdef enum:
-    FINER = 1 << 30  # factor by which the unit of rounding errors is finer
+    FINER = 1 << 30  # rounding errors are counted in units smaller by this factor
 
 
 cdef inline int64_t reweight_class(

@@ -39,7 +39,7 @@ cdef extern from "walk_simd.h":
     ChainKernel choose_chain "pboost_choose_chain"(int level) noexcept nogil
 
 cdef enum:
-    MANY_ROWS = 9  # fewer rows are read from X without a tile
+    MANY_ROWS = 9  # with fewer rows, no tile is used
     OUT = -1  # `next` of an exit that ends evaluation
 
 cdef ChainKernel chain_kernel = choose_chain(2)

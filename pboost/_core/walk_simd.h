@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PBOOST_TILE 64 /* rows per tile: a feature of a tile fills 8 cache lines */
+#define PBOOST_TILE 64 /* number of rows per tile; each feature of a tile fills 8 cache lines */
 
 #define PBOOST_CHAIN_ARGS                                                                        \
     const double *restrict tile, const int32_t *restrict feature,                                \
