@@ -125,7 +125,9 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
 
 def test_help_says_the_rule(pboost_main):
     _, out, _ = pboost_main("fit", "--help")
-    assert "classification for text, truth values and at most 20 distinct integers" in " ".join(out.split())
+    assert "classification for text, truth values and at most 20 distinct integers" in " ".join(
+        out.split()
+    )
 
 
 def test_warnings_of_the_library(tmp_path, pboost_main):
