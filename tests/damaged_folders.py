@@ -237,7 +237,7 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
         except ValueError:  # of one label, or of three; which the message says
             continue
         except TypeError as error:
-            if "hold no values" not in str(error):
+            if "without values" not in str(error):
                 raise
     held = [columns.codes, columns.n_bins, columns.lower, columns.upper, np.asarray(y)]
     if weight is not None:

@@ -1,21 +1,21 @@
-# The rows of a tile that are still being evaluated by a model with early exits.
+# The rows of a tile that a model with early exits is still evaluating.
 from libc.math cimport fabs
 from libc.string cimport memset
 
 from pboost._core._tile cimport TILE
 from pboost._core.types cimport int32_t, int64_t, uint8_t
 
-# Rows keep their lanes until half of them have stopped; then the remaining rows are moved together.
+# Stopped rows stay in place until half of the rows have stopped. Then the remaining rows move together.
 cdef struct Lanes:
     Py_ssize_t n, active
     int32_t[TILE] row  # row number in the tile as loaded
     int32_t[TILE] cost
     uint8_t[TILE] left
 
-# The stopping rule of early exits, see `pboost.models.evaluate.exits`. `checked` marks the stages at which
-# a row can stop.
+# The stopping rule of early exits; see `pboost.models.evaluate.exits`. A row can stop only at a stage
+# marked in `checked`.
 cdef struct Exits:
-    const double* high  # (T, V)
+    const double* high  # shape (n_stages, n_values)
     const double* low
     const uint8_t* checked
     Py_ssize_t n_joints, n_values
@@ -24,7 +24,7 @@ cdef struct Exits:
 cdef inline Exits exits_of(
     const double[:, ::1] high, const double[:, ::1] low, const uint8_t[::1] checked
 ) except *:
-    """Return the stopping rule, in arrays that must outlive it."""
+    """Return the stopping rule. Its arrays must stay alive while it is used."""
     cdef Exits exits
     exits.n_joints, exits.n_values = high.shape[0], high.shape[1]
     if (low.shape[0] != exits.n_joints or low.shape[1] != exits.n_values
@@ -35,7 +35,7 @@ cdef inline Exits exits_of(
 
 
 cdef inline void all_enter(Lanes* lanes, Py_ssize_t n) noexcept nogil:
-    """Put n rows into their lanes."""
+    """Store n rows at the start of the tile."""
     cdef Py_ssize_t r
     memset(lanes, 0, sizeof(Lanes))
     lanes.n = lanes.active = n
@@ -46,7 +46,7 @@ cdef inline void all_enter(Lanes* lanes, Py_ssize_t n) noexcept nogil:
 cdef inline bint is_settled(
     const Exits* exits, Py_ssize_t t, const double* value, Py_ssize_t step
 ) noexcept nogil:
-    """Return whether a row with these values stops at stage t."""
+    """Return whether prediction stops at stage t for a row with these values."""
     cdef Py_ssize_t j, best = 0, n = exits.n_values
     cdef const double* high = exits.high + t * n
     cdef double low
@@ -61,7 +61,7 @@ cdef inline bint is_settled(
 
 
 cdef inline double least_lead(const Exits* exits, Py_ssize_t t) noexcept nogil:
-    """Return a lower bound on the lead with which a row can stop at stage t."""
+    """Return the smallest possible lead of the largest value for which a row can stop at stage t."""
     cdef Py_ssize_t j, n = exits.n_values
     cdef double high = exits.high[t * n], low = exits.low[t * n]
     for j in range(1, n):
@@ -72,10 +72,10 @@ cdef inline double least_lead(const Exits* exits, Py_ssize_t t) noexcept nogil:
 cdef inline void leads_of(
     const double* value, Py_ssize_t n_values, Py_ssize_t n, double* lead
 ) noexcept nogil:
-    """Compute an upper bound on the lead of the largest of the values (V, TILE) of each lane.
+    """Compute an upper bound on the lead of each row's largest value.
 
-    It allows for the rounding of a division of the values. The loops have no branches, so that they are
-    vectorized. OUT lead (TILE,).
+    The bound allows for rounding errors. The loops have no branches and can be vectorized. OUT lead
+    (TILE,).
     """
     cdef Py_ssize_t j, r
     cdef const double* other
@@ -99,10 +99,10 @@ cdef inline void leads_of(
 cdef inline Py_ssize_t mark_leaving(
     const Exits* exits, Py_ssize_t t, const double* value, const Lanes* lanes, uint8_t* leaves
 ) noexcept nogil:
-    """Mark the rows that stop at stage t, given one value per lane; return their number. OUT leaves."""
+    """Mark the rows that stop at stage t, given one value per row, and return their number. OUT leaves."""
     cdef Py_ssize_t r, n = 0
     cdef double high = exits.high[t], low = exits.low[t]
-    for r in range(lanes.n):  # no branch, so that it is vectorized
+    for r in range(lanes.n):  # no branch, so that the compiler can vectorize the loop
         leaves[r] = ((value[r] >= high) | (value[r] <= low)) & (lanes.left[r] == 0)
     for r in range(lanes.n):
         n += leaves[r]
@@ -110,7 +110,7 @@ cdef inline Py_ssize_t mark_leaving(
 
 
 cdef inline Py_ssize_t stay(Lanes* lanes, int32_t* source) noexcept nogil:
-    """Move the remaining rows to the first lanes. OUT source: their previous lanes."""
+    """Move the remaining rows to the front of the tile. OUT source: their previous positions."""
     cdef Py_ssize_t r, n = 0
     for r in range(lanes.n):
         if lanes.left[r]:
@@ -125,7 +125,7 @@ cdef inline Py_ssize_t stay(Lanes* lanes, int32_t* source) noexcept nogil:
 cdef inline void move_up(
     double* values, Py_ssize_t n_columns, const int32_t* source, Py_ssize_t n
 ) noexcept nogil:
-    """Move the values (n_columns, TILE) of rows to their new lanes."""
+    """Move the values (n_columns, TILE) of rows to the new positions of the rows."""
     cdef Py_ssize_t j, r
     cdef double* column
     for j in range(n_columns):

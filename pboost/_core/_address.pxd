@@ -1,7 +1,8 @@
-# Pointers to arrays, borrowed for one call of a kernel; the owners of the arrays outlive it.
+# Pointers to the data of arrays, for use during one kernel call. The caller keeps the arrays alive.
 #
-# Items must have the expected size and be contiguous, and arrays that are written must not be read-only.
-# The item format is not checked: for structs, reading it takes longer than splitting a small tree.
+# Arrays must be contiguous and have items of the expected size. Arrays that are written must not be
+# read-only. The item format is not checked, because reading it for a struct takes longer than splitting a
+# small tree.
 from cpython.buffer cimport (
     PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
@@ -19,10 +20,10 @@ cdef inline void* borrowed(array, Py_ssize_t size, int flags) except? NULL:
 
 
 cdef inline const void* to_read(array, Py_ssize_t size) except? NULL:
-    """Return a pointer to the data of a contiguous array whose items have this size."""
+    """Return a read-only pointer to the data of a contiguous array with items of this size."""
     return borrowed(array, size, PyBUF_C_CONTIGUOUS)
 
 
 cdef inline void* to_write(array, Py_ssize_t size) except? NULL:
-    """Return a pointer as `to_read`, to an array that may be changed."""
+    """Return a pointer to the data of a contiguous array, for reading and writing."""
     return borrowed(array, size, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)

@@ -1,8 +1,10 @@
-# Best-first growth of a boosted tree: the open node with the largest gain is split next. Ties go to the
-# node created first. An open node keeps its histogram while slots are free; otherwise the histograms of its
-# children are computed from their rows. With a cost tradeoff, nodes are compared by their net gain. If
-# comparisons are limited, nodes are compared by their gain per row compared, and a node is split only while
-# the mean number of comparisons over all rows stays within the limit.
+# Best-first growth of a boosted tree: the open node with the largest gain is split next. If gains are
+# equal, the node created first is split first.
+# An open node keeps its histogram while there is memory for it. Otherwise, the histograms of its children
+# are computed from their rows.
+# With a cost tradeoff, nodes are compared by gain minus cost. If the number of comparisons is limited,
+# nodes are compared by their gain per row, and a node is split only if the mean number of comparisons per
+# row stays within the limit.
 from pboost._core._boost_histogram cimport count_node, subtract_child
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, note_leaf, other_child
 from pboost._core._boost_round cimport Node, Open, Round
@@ -21,7 +23,7 @@ cdef inline int32_t take_slot(const Round* r) noexcept nogil:
 
 
 cdef inline int64_t mass_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the weight of a node's rows if comparisons are limited, else their number."""
+    """Return the total weight of a node's rows if comparisons are limited, and their number otherwise."""
     cdef Py_ssize_t i
     cdef int64_t total = 0
     if r.comparisons == 0.0 or r.row_mass == NULL:
@@ -32,7 +34,7 @@ cdef inline int64_t mass_of(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline bint is_within(const Round* r, int64_t mass) noexcept nogil:
-    """Return whether rows of this weight may be compared once more."""
+    """Return whether one more comparison of rows with this total weight stays within the limit."""
     return r.comparisons == 0.0 or (
         <double>(r.state.spent + mass) <= r.comparisons * <double>r.state.whole)
 
@@ -44,7 +46,7 @@ cdef inline double worth(const Round* r, const Open* at) noexcept nogil:
 
 
 cdef inline void open_cut(const Round* r, Node* node, int32_t slot, int64_t mass) noexcept nogil:
-    """Find the split of a node and open it; without a split, free its slot."""
+    """Find the split of a node and open the node. If there is no split, free its histogram."""
     cdef Open* at = r.open + r.state.open
     cdef Py_ssize_t n_below
     if may_split(r, node) and is_within(r, mass) and cut_node(
@@ -59,7 +61,7 @@ cdef inline void open_cut(const Round* r, Node* node, int32_t slot, int64_t mass
 cdef inline Open* of_gain(const Round* r, bint least) noexcept nogil:
     """Return the open node with the largest gain, or NULL if none may be split.
 
-    If `least`, return the node with the smallest gain among those with a slot.
+    If `least` is true, return the node with the smallest gain among the nodes that have a histogram.
     """
     cdef Open* found = NULL
     cdef Py_ssize_t i
@@ -94,7 +96,7 @@ cdef inline void end_best(const Round* r) noexcept nogil:
 cdef inline Py_ssize_t split_best(const Round* r) noexcept nogil:
     """Split the open node with the largest gain and return its number of rows.
 
-    Without such a node, end growth and return 0.
+    If no node can be split, end growth and return 0.
     """
     cdef Open* place = of_gain(r, False)
     cdef Open at

@@ -1,10 +1,9 @@
-# Splits of a categorical feature at a node of a boosted tree; _node_categories.pxd does the same for squared
-# error.
+# Splits of a categorical feature at a node of a boosted tree. For squared error, see _node_categories.pxd.
 #
-# Categories that occur at the node are sorted by their Newton step. Prefixes of this order are tried as the
-# left child, with missing values on the right, then on the left. With categorical smoothing, each category
-# is also tried against the others, and the gain is scaled by the share of the difference between the
-# children that smoothing leaves.
+# The categories that occur at the node are sorted by their Newton step. Each prefix of this order is tried
+# as the left child, once with missing values on the right and once on the left. With categorical smoothing,
+# each single category is also tried as a child. Smoothing shrinks the difference between the children, and
+# the gain is reduced accordingly.
 from libc.math cimport rint
 
 from pboost._core._boost_round cimport (
@@ -14,8 +13,8 @@ from pboost._core._boost_round cimport (
 from pboost._core._categories cimport pull_of
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, uint64_t
 
-# The categories at a node, sorted. `apart` is the deviation of each gradient sum from the node's mean,
-# smoothed; `missing` is the deviation of the missing values, not smoothed, and `all` the sum of all
+# The categories at a node, sorted. `apart` is the smoothed deviation of each gradient sum from the node's
+# mean. `missing` is the deviation of the missing values, which is not smoothed. `all` is the sum of all
 # deviations.
 cdef struct Levels:
     Py_ssize_t n
@@ -25,7 +24,7 @@ cdef struct Levels:
 
 
 cdef inline double squares_in(const Round* r, const Node* node) noexcept nogil:
-    """Return the sum of the squared Newton steps of a node's rows times their Hessians, rounded by term."""
+    """Return the sum of Hessian times squared Newton step over a node's rows, with each term rounded."""
     cdef double squares = 0.0, g, h
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
@@ -46,9 +45,9 @@ cdef inline double measured_pull(
     const Round* r, const Node* node, const double* gradient, const double* curvature,
     Py_ssize_t n_bins
 ) noexcept nogil:
-    """Return the weight of the node's mean step in the smoothed step of each category.
+    """Return the weight with which the mean step of the node enters the smoothed step of a category.
 
-    The weight is a Hessian sum.
+    The weight is added to the sum of Hessians of the category.
     """
     cdef double known = 0.0, squares = 0.0, apart, h
     cdef Py_ssize_t l, n = 0
@@ -89,7 +88,7 @@ cdef inline void order_levels(
 cdef inline double kept_of(
     const Masses* at, const Levels* levels, double gl, double hl, double left
 ) noexcept nogil:
-    """Return the share of the difference between the children that smoothing leaves, from 0 to 1."""
+    """Return the fraction of the difference between the children that remains after smoothing."""
     cdef double part = hl / at.curvature, apart = gl - part * at.gradient
     if apart == 0.0:
         return 1.0
@@ -101,7 +100,7 @@ cdef inline bint try_set(
 ) noexcept nogil:
     """Try a split with these left sums and return whether it is the best so far.
 
-    Its gain is multiplied by `kept` squared.
+    The gain is multiplied by the square of `kept`.
     """
     cdef double gr = at.gradient - gl, hr = at.curvature - hl, below, above, numerator, divisor
     cdef double own = at.gradient * at.gradient, whole = at.curvature + at.l2
@@ -124,7 +123,7 @@ cdef inline bint try_set(
 cdef inline void note_set(
     Cut* best, const Levels* levels, Py_ssize_t first, Py_ssize_t last
 ) noexcept nogil:
-    """Store the right child's categories: those at positions `first` to `last` - 1 of the order."""
+    """Store the categories of the right child: positions `first` to `last` - 1 of the order."""
     cdef Py_ssize_t i
     best.is_set = True
     for i in range(WORDS):
@@ -137,7 +136,7 @@ cdef inline void search_side(
     const Round* r, const Node* node, const Masses* at, const double* gs, const double* hs,
     const Levels* levels, Py_ssize_t f, int turn, int32_t side, const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """Try the splits with missing values on the right (`turn` 1) or on the left (0)."""
+    """Try the splits with missing values on the right (`turn` = 1) or on the left (`turn` = 0)."""
     cdef Py_ssize_t hole = r.n_bins[f], i, l, n_below = 0, n = node.stop - node.start
     cdef double gl = 0.0, hl = 0.0, left = 0.0, kept
     cdef bint is_smoothed = levels.pull > 0.0
@@ -153,11 +152,11 @@ cdef inline void search_side(
             n_below += count[l]
             if min(n_below, n - n_below) < r.min_leaf:
                 continue
-        # The split of all categories from the missing values is not smoothed.
+        # The split between known and missing values is not smoothed.
         kept = kept_of(at, levels, gl, hl, left) if is_smoothed and i < levels.n - 1 else 1.0
         if try_set(best, at, gl, hl, kept, f, side):
             note_set(best, levels, i + 1, levels.n)
-    for i in range(levels.n if is_smoothed else 0):  # each category alone on the right
+    for i in range(levels.n if is_smoothed else 0):  # each single category as the right child
         l = levels.level[i]
         if count != NULL and min(n_below - count[l], n - n_below + count[l]) < r.min_leaf:
             continue
@@ -170,9 +169,9 @@ cdef inline void search_levels(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """Search a categorical feature.
+    """Find the best split by a categorical feature.
 
-    `count` has the rows per category, or is NULL if they do not matter.
+    `count` has the number of rows of each category. It is NULL if a child may have any number of rows.
     """
     cdef Lane lane
     cdef const double* gs = lane.gradient

@@ -1,7 +1,7 @@
-# The features that are searched for the splits of a tree and of its nodes.
+# The features that are considered for the splits of a tree and of its nodes.
 #
-# The features drawn depend only on the key, the number of the tree and the path to the node. They do not
-# depend on the order in which nodes are split.
+# The random choice of features depends only on the key, the number of the tree and the path to the node. It
+# does not depend on the order in which nodes are split.
 from libc.string cimport memset
 
 from pboost._core._boost_round cimport LANES, Node, Round, n_groups
@@ -12,7 +12,8 @@ from pboost._core.types cimport int32_t, uint8_t, uint64_t
 cdef inline void take_some(
     const Round* r, Py_ssize_t n, Py_ssize_t wanted, uint64_t path, uint8_t* taken
 ) noexcept nogil:
-    """Draw and mark `wanted` of the n features in `picked`; all n if `wanted` is larger."""
+    """Select `wanted` of the n features at random and mark them in `picked`; if n is smaller, select all.
+    """
     cdef uint64_t start = stream(r.key, path, r.number)
     cdef Py_ssize_t i, j
     memset(taken, 0, r.d + n_groups(r))
@@ -33,7 +34,8 @@ cdef inline void take_for_tree(const Round* r) noexcept nogil:
 
 
 cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Return whether a feature shares a group with all features on the path to the node."""
+    """Return whether some interaction group contains this feature and all features on the path to the node.
+    """
     cdef Py_ssize_t w
     if r.together == NULL:
         return True
@@ -44,9 +46,9 @@ cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline void take_for_node(const Round* r, const Node* node) noexcept nogil:
-    """Mark the features that are searched at a node."""
+    """Mark the features that are considered at a node."""
     cdef Py_ssize_t e = node - r.node, parent, n = 0, f, w
-    # A path of more than 63 edges is represented by its two ends.
+    # The random stream of a path with more than 63 edges depends only on its first and last edges.
     cdef uint64_t path = <uint64_t>1 << (node.depth & 63)
     cdef int k = 0
     if r.of_tree == NULL:

@@ -1,9 +1,9 @@
-# Feature costs that the rows of a boosted tree's node have yet to pay.
+# The feature costs that the rows at a node of a boosted tree have not paid yet.
 #
-# A row pays each item (a feature's own cost, or the cost of its group) once: in this tree, as the path to
-# the node shows, or in an earlier tree, as a flag of the row shows. A split's gain is divided by its cost
-# or, with a tradeoff, reduced by the tradeoff times its cost; only splits with a positive net gain are then
-# made.
+# A cost item is the cost of one feature or of a group of features. A row pays each item once, either in an
+# earlier tree or on the path to the node in this tree. Without a tradeoff, the gain of a split is divided
+# by its cost. With a tradeoff, the cost times the tradeoff is subtracted from the gain, and the result must
+# be positive.
 from pboost._core._boost_round cimport Node, Round
 from pboost._core.types cimport int32_t, uint8_t
 
@@ -17,7 +17,7 @@ cdef inline double weight_of(const Round* r, int32_t row) noexcept nogil:
 
 
 cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) noexcept nogil:
-    """Return the share, by weight, of a node's rows that did not pay for an item in an earlier tree."""
+    """Return the weighted fraction of a node's rows that did not pay for an item in earlier trees."""
     cdef const uint8_t* paid = r.paid + k * r.stride
     cdef double unpaid = 0.0, total = 0.0, weight
     cdef Py_ssize_t i
@@ -34,7 +34,7 @@ cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) 
 
 
 cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
-    """Compute the mean cost of each item that a row of the node has yet to pay."""
+    """Compute the mean amount per row of the node that is still to be paid for each item."""
     cdef Py_ssize_t e = node - r.node, k
     cdef const int32_t* items
     if r.item == NULL:
@@ -53,7 +53,7 @@ cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the gain required per unit of cost paid by all rows; negative without a tradeoff."""
+    """Return the gain that a split needs per unit of mean cost; negative without a tradeoff."""
     cdef double weight = 0.0
     cdef Py_ssize_t i
     if r.item == NULL or r.tradeoff < 0.0:
@@ -64,7 +64,7 @@ cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double cost_of(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Return the mean cost per row of a comparison of a feature."""
+    """Return the mean cost per row of comparing a feature."""
     cdef const int32_t* items = r.item + 2 * f
     cdef double cost = r.comparison_cost
     if items[0] >= 0:
@@ -75,5 +75,5 @@ cdef inline double cost_of(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double worth_of(double gain, double cost, double tradeoff) noexcept nogil:
-    """Return the gain per cost or, with a tradeoff, the net gain of a split."""
+    """Return the gain divided by the cost or, with a tradeoff, the gain minus the weighted cost."""
     return gain / cost if tradeoff < 0.0 else gain - tradeoff * cost

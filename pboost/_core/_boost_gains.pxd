@@ -1,8 +1,8 @@
-# Gains of splits in each open node of a tree level, and in all of these nodes together.
+# Gains of splits in each open node of a tree level, and their sums over these nodes.
 #
-# For a categorical feature, all nodes try the same category sets. Categories are sorted by how far their
-# gradients, summed over all nodes, deviate from the mean of their nodes. Gains are added in the order of
-# the nodes, whichever thread computes them.
+# For a categorical feature, all nodes try the same sets of categories. Categories are sorted by the
+# deviation of their gradients from the node mean, summed over all nodes. Gains are added in the order of
+# the nodes, so that results do not depend on the number of threads.
 from libc.math cimport NAN
 from libc.string cimport memset
 
@@ -14,20 +14,21 @@ from pboost._core._boost_round cimport (
 from pboost._core._boost_search cimport find_missing
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS
 
-# The category sets tried for a feature: prefixes of the order, then single categories, each with missing
-# values on the right, then on the left. `kept` is the share of the gain that smoothing leaves.
+# The sets of categories that are tried for a feature: first prefixes of the order, then single categories.
+# Each set is tried with missing values on the right, then on the left. `kept` is the fraction of the gain
+# that remains after smoothing.
 cdef struct Sets:
     Levels levels
     double[4 * MAX_BINS] kept
 
 
 cdef inline Py_ssize_t half_slot(const Round* r) noexcept nogil:
-    """Return the offset of the gains of numerical splits with missing values on the left."""
+    """Return the position of the gains of numerical splits that send missing values to the left."""
     return r.slot // 2
 
 
 cdef inline bint has_holes(const Round* r, Py_ssize_t g) noexcept nogil:
-    """Return whether a lane group has a numerical feature with missing values."""
+    """Return whether a group of features includes a numerical feature with missing values."""
     cdef Py_ssize_t k, f
     if r.special == NULL:
         return False
@@ -47,14 +48,14 @@ cdef inline Sets* sets_of(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline float* bundles_in(const Round* r, float* gains) noexcept nogil:
-    """Return the gains of bundled features."""
+    """Compute the gains of the splits by bundled features."""
     return gains + r.n_gains - r.n_bundled
 
 
 cdef inline float gain_of(
     const Masses* at, double own, double gradient, double curvature, double kept
 ) noexcept nogil:
-    """Return a split's gain times `kept` squared, given the left sums; NaN if a child is too small."""
+    """Return the gain of a split times the square of `kept`, or NaN if a child is too small."""
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return NAN
@@ -64,10 +65,10 @@ cdef inline float gain_of(
 
 
 # ---------------------------------------------------------------------------------------------
-# Category sets.
+# Sets of categories.
 
 cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Sort the categories of a feature, based on all open nodes together."""
+    """Sort the categories of a feature by their gradients in all open nodes."""
     cdef Sets* sets = sets_of(r, f)
     cdef Levels* levels = &sets.levels
     cdef Lane lane, all
@@ -100,7 +101,7 @@ cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
 cdef inline void keep_sets(
     const Round* r, Py_ssize_t f, const Node* whole, const Lane* all, Sets* sets
 ) noexcept nogil:
-    """Compute the share of each set's gain that smoothing leaves."""
+    """Compute the fraction of each set's gain that remains after smoothing."""
     cdef const Levels* levels = &sets.levels
     cdef Py_ssize_t n_bins = r.n_bins[f], turn, i, l
     cdef Masses at = masses_of(r, whole)
@@ -158,17 +159,17 @@ cdef inline void gain_sets(
 # Gains of all splits.
 
 cdef inline bint has_own(const Round* r) noexcept nogil:
-    """Return whether a split's gain in its own node counts besides the pooled gain."""
+    """Return whether the gain of a split in its own node is combined with its pooled gain."""
     return r.pooling < 1
 
 
 cdef inline float* gains_of(const Round* r, Py_ssize_t i) noexcept nogil:
-    """Return the gains of an open node, or NULL if they are not kept."""
+    """Return the stored gains of an open node, or NULL if gains are not stored."""
     return r.gains + i * r.n_gains if has_own(r) else NULL
 
 
 cdef inline void gain_group(const Round* r, Py_ssize_t g) noexcept nogil:
-    """Compute the gains of a group's numerical splits in each open node, and their sums."""
+    """Compute the gains of a group's numerical splits in each open node, and sum them over the nodes."""
     cdef double[2 * LANES] below
     cdef bint[LANES] some
     cdef const Node* node
@@ -195,7 +196,8 @@ cdef inline void gain_group(const Round* r, Py_ssize_t g) noexcept nogil:
 
 
 cdef inline void gain_levels(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Compute the gains of a feature's category sets in each open node, and their sums."""
+    """Compute the gains of a feature's sets of categories in each open node, and sum them over the nodes.
+    """
     cdef float[4 * MAX_BINS] found
     cdef const Node* node
     cdef Masses at
@@ -221,7 +223,7 @@ cdef inline float gain_of_bundled(
 
 
 cdef inline void gain_bundled(const Round* r) noexcept nogil:
-    """Compute the gains of bundled features in each open node, and their sums."""
+    """Compute the gains of bundled features in each open node, and sum them over the nodes."""
     cdef float* pool = bundles_in(r, r.pool)
     cdef float* gains
     cdef float gain
@@ -242,12 +244,12 @@ cdef inline void gain_bundled(const Round* r) noexcept nogil:
 
 
 cdef inline Py_ssize_t n_parts(const Round* r) noexcept nogil:
-    """Return the number of parts of the search: lane groups, categorical features, and bundles."""
+    """Return the number of parts of the search: groups of features, categorical features, and bundles."""
     return n_groups(r) + (r.d if r.has_levels else 0) + (r.n_bundled > 0)
 
 
 cdef inline void find_gains(const Round* r, Py_ssize_t part) noexcept nogil:
-    """Compute the gains of one part in each open node, and their sums in node order."""
+    """Compute the gains of one part in each open node, and sum them in the order of the nodes."""
     cdef Py_ssize_t f = part - n_groups(r)
     if f < 0:
         if is_any(r, r.of_tree, part):

@@ -1,4 +1,4 @@
-# Splitting the nodes of a boosted tree, and listing them in preorder.
+# Splitting the nodes of a boosted tree, and writing the finished tree in preorder.
 from libc.string cimport memcpy, memmove, memset
 
 from pboost._core._boost_columns cimport take_for_node, take_for_tree
@@ -27,9 +27,9 @@ cdef inline bint has_set(const Node* node) noexcept nogil:
 cdef inline void put_levels(
     const Round* r, const Node* node, const Cut* cut, const double* slot, uint64_t* subset
 ) noexcept nogil:
-    """Write the categories of the right child (OUT subset).
+    """Store the categories of the right child (OUT subset).
 
-    Categories without rows follow the missing values.
+    Categories that do not occur at the node go to the same child as missing values.
     """
     cdef Py_ssize_t l, w
     cdef double gradient, curvature
@@ -44,9 +44,9 @@ cdef inline void put_levels(
 cdef inline void note_cut(
     const Round* r, Node* node, const Cut* cut, const double* slot, double* gradient, double* curvature
 ) noexcept nogil:
-    """Store a split in its node, and return the left sums (OUT gradient, curvature).
+    """Store a split in its node. OUT gradient, curvature: the sums of the left child.
 
-    If the node has no missing values, they will go to the child with the larger Hessian sum.
+    If no row of the node has a missing value, missing values go to the child with the larger Hessian sum.
     """
     cdef uint64_t* subset
     cdef Py_ssize_t w
@@ -63,13 +63,13 @@ cdef inline void note_cut(
             some |= subset[w]
         node.low, node.high = -1 if some else 0, -1
     elif cut.bin == r.n_bins[cut.feature] - 1:
-        node.low, node.high = 0, -1  # present against missing values
+        node.low, node.high = 0, -1  # known against missing values
 
 
 cdef inline int side_of(
     const Round* r, const Node* node, const uint64_t* subset, int code
 ) noexcept nogil:
-    """Return the child, 0 (left) or 1 (right), of rows with this code."""
+    """Return the child of rows with this bin code: 0 for left, 1 for right."""
     cdef Py_ssize_t f = node.feature
     if kind_of(r, f) & HOLES and code == r.n_bins[f]:
         return node.missing
@@ -79,14 +79,13 @@ cdef inline int side_of(
 
 
 cdef inline void put_sides(const Round* r, const Node* node, uint8_t* above) noexcept nogil:
-    """Write the child of each code of the split feature (OUT above, shape (256,))."""
+    """Compute the child of each bin code of the split feature (OUT above, shape (256,))."""
     cdef int code
     for code in range(MAX_BINS):
         above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
 
 
-# A partition of rows, and of their packed words if any. Each chunk is partitioned, then the chunks are
-# joined.
+# A partition of rows and of their packed gradients. Each chunk is partitioned, then the chunks are joined.
 cdef struct Parting:
     const Round* r
     const uint8_t* codes
@@ -97,7 +96,7 @@ cdef struct Parting:
     int64_t* words
     int64_t* spare_words
     Py_ssize_t step  # rows per chunk
-    Py_ssize_t[MOST_PIECES] below, place  # per chunk: rows on the left, and the position of the others
+    Py_ssize_t[MOST_PIECES] below, place  # per chunk: left rows, place of right rows
 
 
 cdef inline void part_piece(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -109,7 +108,7 @@ cdef inline void part_piece(void* task, Py_ssize_t start, Py_ssize_t stop) noexc
 
 
 cdef inline void put_above(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Move a chunk's rows for the right child to their final position."""
+    """Move the right rows of a chunk to their final position."""
     cdef Parting* all = <Parting*>task
     cdef Py_ssize_t k = start // all.step
     cdef Py_ssize_t place = all.place[k], n = stop - start - all.below[k]
@@ -119,9 +118,9 @@ cdef inline void put_above(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
 
 
 cdef inline Py_ssize_t part_rows(Parting* all, Threads* team, int who, Py_ssize_t n) noexcept nogil:
-    """Partition n rows in one or more chunks and return the number of rows on the left.
+    """Partition n rows in one or more chunks and return the number of left rows.
 
-    Rows stay in order.
+    Rows keep their order within each child.
     """
     cdef Py_ssize_t k, start, below, n_below, n_above, pieces = (n + all.step - 1) // all.step
     run_ranges(team, who, n, all.step, part_piece, all)
@@ -143,7 +142,7 @@ cdef inline Py_ssize_t part_rows(Parting* all, Threads* team, int who, Py_ssize_
 cdef inline Py_ssize_t pieces_of(const Round* r, Py_ssize_t n) noexcept nogil:
     """Return the number of chunks for partitioning n rows.
 
-    It is the number of threads if some are idle, as at the root, else 1.
+    Use one chunk per thread if some threads are idle, as at the root, and a single chunk otherwise.
     """
     cdef bint some_idle = r.n_takers == 1 or load(&r.state.busy) + load(&r.state.open) < r.n_threads
     if r.team == NULL or n < 2 * r.share or not some_idle:
@@ -152,9 +151,9 @@ cdef inline Py_ssize_t pieces_of(const Round* r, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_words) noexcept nogil:
-    """Partition the rows of a node and return the number of rows on the left.
+    """Partition the rows of a node and return the number of left rows.
 
-    Packed words are moved, too, if `with_words`.
+    If `with_words` is true, also partition the packed gradients.
     """
     cdef uint8_t[MAX_BINS] above
     cdef Parting all
@@ -173,7 +172,7 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
 
 
 cdef inline void make_root(const Round* r) noexcept nogil:
-    """Create the root from all listed rows; its histogram is added later."""
+    """Create the root from all rows of the tree, without its histogram."""
     cdef Py_ssize_t i
     memset(r.node, 0, sizeof(Node))
     r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
@@ -188,7 +187,7 @@ cdef inline void make_root(const Round* r) noexcept nogil:
 
 
 cdef inline void sum_root(const Round* r) noexcept nogil:
-    """Compute the sums of the root from its histogram."""
+    """Compute the gradient and Hessian sums of the root from its histogram."""
     cdef Py_ssize_t b, g = 0
     cdef double gradient, curvature
     while not is_any(r, r.of_tree, g):
@@ -213,7 +212,7 @@ cdef inline Node child_of(
 
 
 cdef inline bint is_smoothed(const Round* r) noexcept nogil:
-    """Return whether category splits depend on the spread of the rows' Newton steps."""
+    """Return whether the gains of categorical splits are smoothed."""
     return r.has_levels and r.level_smoothing > 0.0
 
 
@@ -231,9 +230,9 @@ cdef inline void note_leaf(Node* node) noexcept nogil:
 cdef inline bint find_cut(
     const Round* r, Node* node, const double* slot, int counted, double* gradient, double* curvature
 ) noexcept nogil:
-    """Find and store the node's split with the best gain in the node; return False if there is none.
+    """Find and store the split with the largest gain in the node itself; return False if there is none.
 
-    OUT: the left sums.
+    OUT gradient, curvature: the sums of the left child.
     """
     cdef Masses at = masses_of(r, node)
     cdef Cut best
@@ -271,13 +270,13 @@ cdef inline bint cut_node(
 
 
 cdef inline void bound_children(const Round* r, const Node* node) noexcept nogil:
-    """Bound the steps of the children of a monotonic split by the midpoint between their steps."""
+    """Limit the leaf values of the children of a monotonic split to either side of their midpoint."""
     cdef Node* below = r.node + node.child
     cdef Node* above = below + 1
     cdef Masses at = masses_of(r, node)
     cdef int direction = r.direction[node.feature]
     cdef double middle
-    if direction == 0 or node.high < 0:  # the last: present against missing values
+    if direction == 0 or node.high < 0:  # the last position: known against missing values
         return
     middle = 0.5 * step_within(&at, below.gradient, below.curvature) + (
         0.5 * step_within(&at, above.gradient, above.curvature))
@@ -324,7 +323,7 @@ cdef inline Node* other_child(const Round* r, const Node* child) noexcept nogil:
 cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
     """Split an open node if possible, and compute its children's histograms.
 
-    Return the smaller child, or NULL.
+    Return the smaller child, or NULL if there is none.
     """
     cdef Node* node = r.node + at.node
     cdef Node* small
@@ -346,9 +345,9 @@ cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
 
 
 cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
-    """Take an open node: this thread's newest, else the largest of the other threads' oldest nodes.
+    """Take an open node: this thread's newest or, if none, the largest of the other threads' oldest nodes.
 
-    `at.slot` (OUT) is the index of its slot in this thread's list.
+    OUT at.slot: its position in this thread's list of histograms.
     """
     cdef Stack* own = r.stack + r.who
     cdef Open* oldest
@@ -376,7 +375,7 @@ cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
     if of >= 0:
         if r.stack[of].first == r.stack[of].last:
             r.stack[of].first = r.stack[of].last = 0
-        plus(&r.state.open, -1)  # other threads read both without the lock
+        plus(&r.state.open, -1)  # other threads read both without a lock
         plus(&r.state.busy, 1)
     unlock(&r.state.in_hand)
     return of >= 0
@@ -400,8 +399,8 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
             r.state.done += n
             plus(&r.state.busy, -1)
             if small != NULL:
-                # The smaller child is pushed last, so it is taken first: nodes deeper in the stack only
-                # need slots before their own.
+                # The smaller child is added last and taken first, so that it can use the memory after that
+                # of its sibling.
                 large = other_child(&r, small)
                 open_child(&r, large, at.slot)
                 open_child(&r, small, at.slot + 1)
@@ -412,7 +411,7 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
 
 
 cdef inline void grow_together(Round* r) noexcept nogil:
-    """Split open nodes together with the helper threads; idle threads wait for nodes being split."""
+    """Split open nodes on several threads; idle threads wait for new open nodes."""
     cdef Wait wait
     if r.team == NULL:
         grow_part(r, 0)
@@ -430,7 +429,7 @@ cdef inline void grow_together(Round* r) noexcept nogil:
 
 
 cdef inline void take_place(Round* r, int who) noexcept nogil:
-    """Point a copy of the round at the thread's own slots and work arrays."""
+    """Make a copy of the round that uses the histograms and work arrays of this thread."""
     r.who = who
     r.slot_of += who * r.n_levels
     if r.of_node != NULL:
@@ -445,10 +444,10 @@ cdef inline void take_place(Round* r, int who) noexcept nogil:
 cdef inline void list_preorder(
     const Round* r, Node* nodes, int32_t* children, uint64_t* subset, int32_t* place
 ) noexcept nogil:
-    """List the tree in preorder.
+    """Write the nodes of the tree in preorder.
 
-    OUT nodes, children (n, 2), -1 in leaves, subset (n, 4) unless NULL; WORK place (2 n,). The gain of each
-    node then includes all splits below it.
+    OUT nodes; children (n, 2), -1 in leaves; subset (n, 4) unless NULL; WORK place (2 n,). The gain of each
+    node becomes the sum of the gains of all splits in its subtree.
     """
     cdef Py_ssize_t n = r.state.nodes, e, c, p, w
     cdef int32_t* size = place + n

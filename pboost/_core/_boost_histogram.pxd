@@ -1,4 +1,4 @@
-# The histogram of a boosted tree's node: computed from rows, copied, or subtracted from its parent's.
+# The histogram of a node of a boosted tree: computed from rows, copied, or subtracted from another.
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_round cimport (
@@ -17,9 +17,9 @@ cdef inline void count_groups(
     const Round* r, Py_ssize_t first, Py_ssize_t last, const int32_t* rows, const int64_t* words,
     Py_ssize_t start, Py_ssize_t n, double* slot, bint packed, bint is_first
 ) noexcept nogil:
-    """Add n rows from `start` on to the histogram in a slot, for some lane groups.
+    """Add n rows, from `start` on, to a histogram for some groups of features.
 
-    `is_first` overwrites the slot; packed histograms are always overwritten.
+    If `is_first` is true or the histogram is packed, overwrite the previous contents.
     """
     cdef Py_ssize_t g, ahead = LANES * start if rows == NULL else 0
     cdef double* masses
@@ -36,8 +36,8 @@ cdef inline void count_groups(
             <int64_t*>masses if packed else NULL, masses)
 
 
-# A histogram computed by several threads: each takes a range of rows or, if there are few rows, a lane
-# group.
+# Several threads compute a histogram together. Each thread takes a range of rows or, if there are few rows,
+# a group of features.
 cdef struct Count:
     const Round* r
     const int32_t* rows
@@ -51,7 +51,7 @@ cdef struct Count:
 cdef inline bint count_part(void* task, int who) noexcept nogil:
     cdef Count* count = <Count*>task
     cdef const Round* r = count.r
-    cdef double* sums = r.masses + (r.n_slots + r.n_threads + who) * r.slot  # the thread's own slot
+    cdef double* sums = r.masses + (r.n_slots + r.n_threads + who) * r.slot  # own histogram
     cdef Py_ssize_t k, g, i
     cdef bint did = False
     while load(&count.next) < count.n_parts:
@@ -97,11 +97,11 @@ cdef inline void count_words(
 
 
 cdef inline Py_ssize_t spare_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the node's position in the spare arrays: 0 with a single thread."""
+    """Return the position of a node's rows in the work arrays: 0 with a single thread."""
     return node.start if r.n_threads > 1 else 0
 
 
-# A histogram computed elsewhere; the bins of a lane are `step` entries apart.
+# A histogram computed on a worker, in which the bins of a feature are `step` entries apart.
 cdef struct Counted:
     const double* found
     Py_ssize_t lane, step, curvature
@@ -110,7 +110,7 @@ cdef struct Counted:
 cdef inline void take_masses(
     const Round* r, const Node* node, double* slot, const Counted* all
 ) noexcept nogil:
-    """Write a histogram computed elsewhere to the slot of a node."""
+    """Copy a histogram computed on a worker to a node."""
     cdef Py_ssize_t lane, b, g, cell, cells
     cdef double* masses
     cdef const double* found
@@ -128,7 +128,7 @@ cdef inline void take_masses(
 
 
 cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) noexcept nogil:
-    """Unpack the histogram of a node to pairs of sums, which can be added over partitions."""
+    """Convert the histogram of a node to pairs of sums, which can be added over workers."""
     cdef Py_ssize_t g, cell, cells, lane
     cdef double* masses
     cdef int64_t* words
@@ -138,7 +138,7 @@ cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) n
         for cell in range(cells if is_packed(r, node) else 0):
             masses[cells + cell] = curvature_in(words[cell])
             masses[cell] = gradient_in(words[cell])
-        for lane in range(r.n_lanes - g * LANES, LANES):  # unused lanes
+        for lane in range(r.n_lanes - g * LANES, LANES):  # padding without a feature
             for cell in range(2 * r.group_bins[g]):
                 masses[cell * LANES + lane] = 0.0
 
@@ -146,7 +146,7 @@ cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) n
 cdef inline void pack_masses(
     const Round* r, const Node* node, const double* found, double* slot
 ) noexcept nogil:
-    """Write a histogram of unpacked sums, made by `unpack_masses`, to the slot of a node."""
+    """Copy a histogram made by `unpack_masses` to a node."""
     cdef Py_ssize_t g, cell, cells
     cdef const double* masses
     cdef int64_t* words
@@ -185,7 +185,8 @@ cdef inline void subtract_child(
     const Round* r, const Node* node, const Node* small, const Node* large, double* slot,
     const double* part
 ) noexcept nogil:
-    """Subtract the histogram `part` of the smaller child from a node's, which leaves the larger child's."""
+    """Subtract the histogram `part` of the smaller child from its parent's, which gives the larger child's.
+    """
     cdef Py_ssize_t g
     cdef int n_packed = is_packed(r, node) + is_packed(r, small) + is_packed(r, large)
     for g in range(n_groups(r)):

@@ -1,4 +1,4 @@
-# The minimum of a sum of piecewise linear terms with one kink each.
+# The minimum of a sum of piecewise linear functions with one kink each.
 from libc.math cimport INFINITY
 
 from pboost._core.types cimport uint64_t
@@ -7,10 +7,10 @@ from pboost._core.types cimport uint64_t
 cdef inline double kink_step(
     double* kink, double* weight, Py_ssize_t n, double wanted, double flat, double l2
 ) noexcept nogil:
-    """Return the s at which (weight of the kinks <= s) - wanted + l2 s changes its sign.
+    """Return the s at which (total weight of the kinks <= s) - wanted + l2 s changes its sign.
 
-    Without l2, this may be an interval, and its midpoint is returned. Sums up to `flat` count as 0. Weights
-    are integers, or NULL if all are 1. Quickselect finds the kink and reorders the arrays.
+    Without l2, the solution may be an interval, and its midpoint is returned. Sums up to `flat` count as 0.
+    Weights are integers; NULL means that all are 1. Quickselect finds the kink and reorders the arrays.
     """
     cdef Py_ssize_t low = 0, high = n, equal, above, i
     cdef double below = 0.0, less, level, pivot, found = INFINITY, before = 0.0, after = 0.0
@@ -57,9 +57,9 @@ cdef inline Py_ssize_t bring_forward(
     double* kink, double* weight, Py_ssize_t low, Py_ssize_t high, double pivot, bint or_equal,
     double* total
 ) noexcept nogil:
-    """Move the kinks below the pivot, or up to it if `or_equal`, to the front of a range.
+    """Move the kinks below the pivot to the front of a range; `or_equal` includes equal kinks.
 
-    Return where they end; OUT total: their weight.
+    Return the end of the moved kinks; OUT total: their weight.
     """
     cdef Py_ssize_t i, end = low
     cdef double at, w

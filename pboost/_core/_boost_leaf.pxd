@@ -1,7 +1,7 @@
 # The value of a leaf: one Newton step, or the step that minimizes the loss of its rows.
 #
-# Gradients and Hessians are summed as integers in a unit chosen for the leaf. The sums do not depend on the
-# order of the rows or on rows outside the leaf.
+# Gradients and Hessians are scaled for each leaf, rounded to integers and summed. The sums do not depend on
+# the order of the rows or on rows outside the leaf.
 from libc.math cimport INFINITY, fabs, frexp, ldexp, log1p, rint
 
 from pboost._core._boost_kink cimport kink_step
@@ -64,15 +64,15 @@ cdef extern from "boost_loss.h" nogil:
     void pboost_bounds(
         const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
 
-# Bits of a gradient and of a Hessian in a packed word.
+# Number of bits of a gradient and of a Hessian in a packed word.
 cdef enum:
     OF_GRADIENT = 18
 cdef enum:
     OF_CURVATURE = 19
 
 # The search for the step of a leaf. Each evaluation needs the sums of gradients and Hessians at the step
-# `at`, as integers in units of 1 / `slope_scale` and 1 / `bend_scale`. `u`, `y`, `size`, `heaviest` and
-# `n_copies` describe the rows of the leaf. After the last evaluation, `at` is the result.
+# `at`, in units of 1 / `slope_scale` and 1 / `bend_scale`. `u`, `y`, `size`, `heaviest` and `n_copies`
+# describe the rows of the leaf. When the search ends, `at` is the result.
 cdef struct Step:
     double u, y, size, heaviest, l2, most, tiny
     double at, slope, bend, slope_sum, bend_sum, slope_scale, bend_scale
@@ -83,8 +83,8 @@ cdef struct Step:
 cdef enum:
     NEWTON, RATIO, ODDS, SEARCH
 
-# The rows of a leaf, stored contiguously. The threads of `team` share the leaf, `share` rows at a time, at
-# the post of thread `who`; a single thread if NULL.
+# The rows of a leaf, stored contiguously. If `team` is not NULL, its threads process the rows together,
+# about `share` rows at a time.
 cdef struct Leaf:
     Rows rows
     Py_ssize_t n, share
@@ -96,7 +96,7 @@ cdef struct Leaf:
 
 
 cdef inline double scale_of(double most, Py_ssize_t n) noexcept nogil:
-    """Return the power of two that turns n numbers up to `most` into integers with an exact sum."""
+    """Return a power of two that scales n numbers up to `most` so that the sum of the integers is exact."""
     cdef int exponent, bits = 51
     if not most > 0.0:
         return 1.0
@@ -116,7 +116,7 @@ cdef inline Rows rows_from(const Rows* rows, Py_ssize_t start) noexcept nogil:
     return own
 
 
-# Threads add their sums for some rows of a leaf under the lock `in_hand`.
+# Threads add their partial sums while they hold the lock `in_hand`.
 cdef struct Look:
     Leaf* leaf
     int32_t in_hand
@@ -137,7 +137,7 @@ cdef inline void sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
 
 
 cdef inline void take_far(const Rows* rows, Far* far, const Far* more) noexcept nogil:
-    """Merge the bounds of two sets of rows."""
+    """Combine the bounds of two sets of rows."""
     far.u = min(far.u, more.u) if IS_OF_MARGIN(rows.loss) else max(far.u, more.u)
     far.y = max(far.y, more.y)
     far.size = max(far.size, more.size)
@@ -152,7 +152,7 @@ cdef inline Far no_far(const Rows* rows) noexcept nogil:
 
 
 cdef inline double power_below(double most, int bits) noexcept nogil:
-    """Return the power of two that scales numbers up to `most` to below 2**bits, even when rounded."""
+    """Return the power of two that scales numbers up to `most` below 2**bits after rounding."""
     cdef int exponent
     if not most > 0.0:
         return 1.0
@@ -162,7 +162,7 @@ cdef inline double power_below(double most, int bits) noexcept nogil:
 
 
 cdef inline void choose_scales(const Rows* rows, Step* step) noexcept nogil:
-    """Choose the scales of the next evaluation."""
+    """Choose the units of the sums for the next evaluation."""
     cdef Far far
     cdef double steepest, most, ignored
     far.u, far.y, far.size = step.u, step.y, step.size
@@ -181,18 +181,18 @@ cdef inline double bounded(const Step* step, double length) noexcept nogil:
 cdef inline void bound_step(
     const Rows* rows, const Far* far, Step* step, double l2, double most
 ) noexcept nogil:
-    """Bound a leaf's step, given the bounds of its rows and the options."""
+    """Compute the largest step of a leaf that its rows and the options allow."""
     step.u, step.y, step.size, step.l2, step.most = far.u, far.y, far.size, l2, most
     step.tiny = TINY_STEP
-    if rows.loss == HUBER:  # the residuals bound the best step
+    if rows.loss == HUBER:  # the best step lies between the residuals
         step.most = min(step.most, 2.0 * far.u)
         step.tiny = rows.parameter
 
 
 cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint solved) noexcept nogil:
-    """Choose the method and the first evaluation.
+    """Choose how to find the step, and where to evaluate first.
 
-    Methods are Newton's step, a closed form for some losses, or a search from `guess`.
+    The method is one Newton step, a closed form for some losses, or a search from `guess`.
     """
     step.way, step.at, step.is_raised, step.rounds = SEARCH, 0.0, False, 0
     if not solved or rows.loss == SQUARED:
@@ -209,9 +209,9 @@ cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint sol
 
 
 cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
-    """Choose the next Newton step within the bracket that the signs of the gradient sums give.
+    """Choose the next Newton step, limited to the bracket in which the gradient sum changes sign.
 
-    Return whether to evaluate it.
+    Return whether the step must be evaluated.
     """
     cdef double following, moved, next_
     if step.slope == 0.0 or (step.slope < 0.0 and step.at == step.most) or (
@@ -225,7 +225,7 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
         INFINITY if step.slope < 0.0 else -INFINITY)
     step.inside = step.low < following < step.high
     if not step.inside:
-        # Evaluate an untested end of the range before bisecting.
+        # Evaluate an end of the range before bisecting, if this has not been done.
         if following >= step.most and not step.high_seen:
             following, step.high_seen = step.most, True
         elif following <= -step.most and not step.low_seen:
@@ -234,8 +234,8 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
             following = step.low + (step.high - step.low) / 2
     moved = fabs(following - step.at)
     step.at = following
-    # Newton's method converges quadratically, so its next step can be predicted, except for Huber's
-    # discontinuous Hessian.
+    # Newton's method converges quadratically, so the length of the next step can be predicted. The
+    # discontinuous Hessian of Huber's loss is an exception.
     next_ = moved
     if rows.loss != HUBER and 4.0 * moved < step.before < INFINITY:
         next_ = moved * (moved / step.before) * (moved / step.before)
@@ -248,9 +248,9 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
 
 
 cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
-    """Continue the search with the sums of the last evaluation.
+    """Continue the search with the new sums.
 
-    Return whether another one is needed.
+    Return whether another evaluation is needed.
     """
     cdef double share
     step.slope = step.slope_sum / step.slope_scale + step.l2 * step.at
@@ -263,18 +263,18 @@ cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
     if step.way == NEWTON:
         step.at = bounded(step, -step.slope / step.bend) if step.bend > 0.0 else 0.0
     elif step.way == RATIO:
-        # The logarithm of (sum of targets / sum of predicted means).
+        # The step is ln(sum of targets / sum of predicted means).
         share = step.slope / step.bend if step.bend > 0.0 else -INFINITY
         step.at = bounded(step, log1p(-share) if step.y > 0.0 and share < 1.0 else -INFINITY)
     else:
-        # Gradients are -y times the Hessians, so these are twice the weights of the two classes.
+        # Each gradient is -y times the Hessian, so these are twice the weights of the two classes.
         step.at = bounded(step, half_log_odds(
             step.bend_sum - step.slope_sum, step.bend_sum + step.slope_sum, 0.0))
     return False
 
 
 cdef inline double solve(Leaf* leaf, double guess, bint solved) noexcept nogil:
-    """Find the step of a leaf whose rows have been gathered."""
+    """Find the step of a leaf whose rows are stored in `leaf`."""
     cdef Look look
     look.leaf, look.in_hand = leaf, 0
     begin_step(&leaf.rows, &leaf.step, guess, solved)
@@ -285,7 +285,7 @@ cdef inline double solve(Leaf* leaf, double guess, bint solved) noexcept nogil:
 
 
 cdef inline double kink_of(Leaf* leaf) noexcept nogil:
-    """Return the kink, y - f of a row, that minimizes the loss of a leaf. Overwrites its arrays."""
+    """Return the residual y - f of a row that minimizes the loss of a leaf. The arrays are overwritten."""
     cdef double* residual = <double*>leaf.rows.y
     cdef double* weight = <double*>leaf.rows.weight
     cdef double total = leaf.n, above = 0.0, scale = 1.0, wanted, flat = 0.0
@@ -307,14 +307,14 @@ cdef inline double kink_of(Leaf* leaf) noexcept nogil:
     if leaf.rows.loss != HINGE:
         wanted = total * (0.5 if leaf.rows.loss == ABSOLUTE else leaf.rows.parameter)
     if leaf.rows.loss == ABSOLUTE:
-        scale = 0.5 * scale  # the sums are of half the loss
+        scale = 0.5 * scale  # the sums are for half of the loss
     return kink_step(residual, weight, leaf.n, wanted, flat + FLAT * total, leaf.step.l2 * scale)
 
 
 cdef inline double step_of_rows(Leaf* leaf, double guess, bint solved) noexcept nogil:
-    """Return the Newton step of a leaf or, if `solved`, its best step, within the bound.
+    """Return the Newton step of a leaf or, if `solved` is true, its best step, within the bounds.
 
-    `guess` is near the best step.
+    `guess` is a first approximation of the best step.
     """
     if solved and leaf.rows.loss >= HINGE and leaf.rows.loss != HUBER:
         return bounded(&leaf.step, kink_of(leaf))

@@ -1,4 +1,4 @@
-# Packed words of rows, for cases that the passes of boost_loss.h and boost_packed.h do not cover.
+# Gradients and Hessians packed into words, for cases that boost_loss.h and boost_packed.h do not cover.
 from libc.math cimport fabs, floor, rint
 from libc.string cimport memcpy
 
@@ -12,7 +12,7 @@ cdef extern from "boost_packed.h" nogil:
 
 
 cdef inline void unfold(const Round* r, const Rows* rows, const double* residual) noexcept nogil:
-    """Expand the gradients of one class to the gradients and Hessians of all rows, as `slopes` does."""
+    """Compute the gradients and Hessians of all rows from the softmax gradients of one class."""
     cdef double* gradient = <double*>r.packed
     cdef double* curvature = <double*>r.spare_packed
     cdef double w
@@ -24,14 +24,14 @@ cdef inline void unfold(const Round* r, const Rows* rows, const double* residual
 
 
 cdef inline int64_t wide_word(double gradient, double curvature, double copies, bint is_low) noexcept nogil:
-    """Return the first or the second word of a row, given its scaled gradient and Hessian."""
+    """Return the first or second packed word of a row from its scaled gradient and Hessian."""
     cdef double g = rint(gradient) * copies, h = max(rint(curvature), 1.0) * copies
     cdef double first_g = rint(g / LOW_UNIT), first_h = floor(h / LOW_UNIT)
     return word(g - first_g * LOW_UNIT, h - first_h * LOW_UNIT) if is_low else word(first_g, first_h)
 
 
 cdef inline void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:
-    """Pack each row into two words, in place of its gradient and Hessian."""
+    """Replace the gradient and Hessian of each row by two packed words."""
     cdef const double* gradient = <const double*>r.packed
     cdef const double* curvature = <const double*>r.spare_packed
     cdef double g, h, copies
@@ -45,7 +45,7 @@ cdef inline void pack_wide(const Round* r, double gradient_scale, double curvatu
 
 
 cdef inline double copies_in(const Round* r, const Node* node) noexcept nogil:
-    """Return the number of copies of a node's rows."""
+    """Return the total number of copies of a node's rows."""
     cdef double found = node.stop - node.start
     cdef Py_ssize_t i
     if r.copies != NULL:

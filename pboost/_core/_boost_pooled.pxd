@@ -1,7 +1,7 @@
-# Level-wise growth of a boosted tree: splits are chosen by their gain in all nodes of the level.
+# Level-wise growth of a boosted tree.
 #
-# The value of a split is a weighted sum of its gain in the node and its gain in all open nodes of the
-# level; see `_boost_gains.pxd`.
+# A split is chosen by a weighted sum of two gains: its gain in the node, and its pooled gain, which is its
+# total gain in all open nodes of the level. See _boost_gains.pxd.
 from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
@@ -23,12 +23,12 @@ from pboost._core._boost_search cimport find_missing
 from pboost._core._team cimport close_post, help, load, open_post, plus
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint64_t
 
-# The best split so far, its value and its gain in the node.
+# The best split so far, its weighted gain, and its gain in the node.
 cdef struct Best:
     float value, gain
     Cut cut
 
-# The open nodes of a tree level, which the threads share, and the next task for them.
+# The open nodes of a tree level, and the tasks that the threads share.
 cdef enum Task:
     LOOK, GAIN, CUT, COUNT
 
@@ -44,7 +44,7 @@ cdef struct Level:
 # The split of a node.
 
 cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept nogil:
-    """Return whether a split is better; ties go to the lower feature, then to the earlier split."""
+    """Return whether a split is better. Ties go to the lower feature, then to the split tried first."""
     cdef Py_ssize_t other = best.cut.feature
     return value > best.value or (value == best.value and f < other)
 
@@ -63,7 +63,7 @@ cdef inline bint take(
 cdef inline float gain_of_cut(
     const Round* r, const Node* node, const double* slot, const Cut* cut
 ) noexcept nogil:
-    """Return the gain of a split between bins in a node."""
+    """Return the gain of a threshold split in a node."""
     cdef Masses at = masses_of(r, node)
     cdef double gradient, curvature
     sums_below(r, node, slot, cut, &gradient, &curvature)
@@ -76,7 +76,8 @@ cdef inline void take_numbers(
 ) noexcept nogil:
     """Try the best splits of a group's numerical features.
 
-    Missing values go to the right (`turn` 0) or to the left (1); `some` marks the features that have any.
+    Missing values go to the right (`turn` = 0) or to the left (`turn` = 1). `some` marks the features with
+    missing values.
     """
     cdef Py_ssize_t k, f
     for k in range(min(LANES, r.n_lanes - LANES * g)):
@@ -92,7 +93,7 @@ cdef inline void take_numbers(
 cdef inline void choose_number(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, const float* gains, Best* best
 ) noexcept nogil:
-    """Find the best split of a group's numerical features; `gains` is NULL if gains are not kept."""
+    """Find the best split of a group's numerical features; `gains` is NULL if gains are not stored."""
     cdef double[2 * LANES] nothing, missing
     cdef bint[LANES] some
     cdef PooledCuts cuts
@@ -113,10 +114,10 @@ cdef inline void choose_number(
 
 
 cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
-    """Find the best split of a level if only pooled gains count.
+    """Find the best split of a level if splits are chosen only by their pooled gain.
 
-    There is none if a feature is categorical or bundled. Nodes use this split if both children are large
-    enough.
+    If a feature is categorical or bundled, there is no split of the level. A node uses this split if both
+    children are large enough.
     """
     cdef bint[LANES] some
     cdef PooledCuts cuts
@@ -184,7 +185,7 @@ cdef inline void choose_set(
 cdef inline void choose(
     const Round* r, const Node* node, const double* slot, const float* gains, Best* best
 ) noexcept nogil:
-    """Find the best split of a node; `gains` is NULL if gains are not kept."""
+    """Find the best split of a node; `gains` is NULL if gains are not stored."""
     cdef const float* in_pool = bundles_in(r, r.pool)
     cdef float[4 * MAX_BINS] of_sets
     cdef float gain
@@ -211,7 +212,7 @@ cdef inline void choose(
 cdef inline bint find_pooled(
     const Round* r, Open* at, const float* gains, const Best* shared
 ) noexcept nogil:
-    """Find and store the split of a node by its pooled gain; return False if there is none."""
+    """Find and store the split of a node by its weighted gain; return False if there is none."""
     cdef Node* node = r.node + at.node
     cdef const double* slot = r.masses + at.slot * r.slot
     cdef Best best
@@ -219,7 +220,7 @@ cdef inline bint find_pooled(
         choose(r, node, slot, gains, &best)
     if best.cut.feature < 0:
         return False
-    if best.gain != best.gain:  # gains are not kept
+    if best.gain != best.gain:  # gains are not stored
         best.gain = gain_of_cut(r, node, slot, &best.cut)
     if best.gain < r.min_gain:
         return False
@@ -238,13 +239,13 @@ cdef inline bint cut_pooled(
     at.n_below = part_node(r, node, node.depth + 1 != r.max_depth)
     if min(at.n_below, node.stop - node.start - at.n_below) >= r.min_leaf:
         return True
-    # A child has too few rows: use the node's own best split with enough rows.
+    # If a child has too few rows, use the split with the largest gain in this node.
     node.feature = node.low = node.high = -1
     return cut_alone(r, at)
 
 
 cdef inline bint cut_alone(const Round* r, Open* at) noexcept nogil:
-    """Like `cut_pooled`, but compare gains in the node only."""
+    """Find the split of a node by its own gain and partition its rows; return False if it stays a leaf."""
     cdef Node* node = r.node + at.node
     cdef Py_ssize_t n_below = 0
     cdef bint is_cut = cut_node(
@@ -258,7 +259,7 @@ cdef inline bint cut_alone(const Round* r, Open* at) noexcept nogil:
 # Levels of the tree.
 
 cdef inline void look_at(const Round* r, Open* at) noexcept nogil:
-    """Set the node's `n_below` to 0 if it may be split, else to -1."""
+    """Set `n_below` of the node to 0 if the node may be split, and to -1 otherwise."""
     cdef Node* node = r.node + at.node
     at.n_below = -1 if is_pure(r, node) else 0
     if is_smoothed(r) and at.n_below == 0:
@@ -282,14 +283,14 @@ cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexc
             at.n_below = -1
         elif not level.is_pooled and not cut_alone(r, at):
             at.n_below = -1
-    elif at.n_below >= 0:  # now the slot of the smaller child
+    elif at.n_below >= 0:  # from now on the histogram of the smaller child
         small = smaller_child(r, node)
         count_node(r, small, r.masses + at.n_below * r.slot)
         subtract_child(r, node, small, other_child(r, small), slot, r.masses + at.n_below * r.slot)
 
 
 cdef inline bint level_part(void* task, int who) noexcept nogil:
-    """Process the level's open nodes, or the parts of its gains, until none is left."""
+    """Process the open nodes of a level, or the parts of the gain computation, until none is left."""
     cdef Level* level = <Level*>task
     cdef Round r = level.r[0]
     cdef Py_ssize_t i
@@ -318,10 +319,10 @@ cdef inline Node* smaller_child(const Round* r, const Node* node) noexcept nogil
 
 
 cdef inline Py_ssize_t open_level(const Round* r) noexcept nogil:
-    """Create the children of split nodes and return how many may be split.
+    """Create the children of split nodes; return the number of children that may be split.
 
-    These get slots and are stored after this level's nodes, whose `n_below` becomes the slot of the smaller
-    child, or -1.
+    The children are stored after the nodes of this level. `n_below` of a node becomes the slot of its
+    smaller child, or -1.
     """
     cdef Open* next_ = r.open + r.n_slots
     cdef Open* at
@@ -361,7 +362,7 @@ cdef inline void begin_levels(const Round* r) noexcept nogil:
 
 
 cdef inline void find_shared(const Round* r, Level* level) noexcept nogil:
-    """Compute the pooled gains of the open nodes, and the level's best split."""
+    """Compute the pooled gains of all splits, and the best split of the level."""
     cdef Py_ssize_t f
     for f in range(r.d if r.has_levels else 0):
         if r.set_place[f] >= 0 and not is_out(r, f):

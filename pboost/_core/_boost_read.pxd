@@ -1,4 +1,4 @@
-# Borrow the arrays of a boosting round for one call; see `Rounds` in trees/tree_rounds.py.
+# Pointers to the arrays of a boosting round, for one call; see `Rounds` in trees/tree_rounds.py.
 from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_leaf cimport Rows
 from pboost._core._boost_round cimport Node, Open, Passes, Round, Stack, State
@@ -7,7 +7,7 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef inline int read_costs(Round* r, arrays) except -1:
-    """Read the feature costs, and which rows have paid them."""
+    """Read the feature costs and which rows have already paid for them."""
     r.item = NULL
     if arrays.payments is None:
         return 0
@@ -96,7 +96,7 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
 
 
 cdef inline Rows read_loss(arrays) except *:
-    """Read the loss and its options, without rows."""
+    """Read the loss and its options, but no rows."""
     cdef Rows rows
     rows.loss, rows.per_limit, rows.are_copies = arrays.loss_code, arrays.per_limit, arrays.are_copies
     rows.parameter, rows.y, rows.f, rows.weight = arrays.parameter, NULL, NULL, NULL
@@ -113,5 +113,5 @@ cdef inline Rows read_rows(arrays) except *:
 
 
 cdef inline const double* residual_of(arrays) except? NULL:
-    """Return the gradients of one class of the softmax loss; NULL for other losses."""
+    """Return the gradients of one class for the softmax loss, and NULL for other losses."""
     return NULL if arrays.residual is None else <const double*>to_read(arrays.residual, sizeof(double))

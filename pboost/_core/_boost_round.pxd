@@ -1,14 +1,16 @@
 # One boosted tree while it grows: its nodes, their histograms and best splits.
 #
-# Histograms are sums of gradients and Hessians as integers, see boost_simd.h. The score of a split is
-# G^2 / (H + l2), for the sums G and H of each child, summed over both children. Scores are fractions and
-# compared by cross-multiplication. Each open node has its histogram in a slot. Only the smaller child's
-# histogram is computed from rows, in the next slot; the larger child's is the difference, in the parent's
-# slot. Histograms of few rows are sums of packed words, stored at the beginning of each group's space. If
-# weights are numbers of copies, a row's word is the word of one copy times their number.
+# Histograms are integer sums of gradients and Hessians; see boost_simd.h. The score of a split is the sum
+# of G^2 / (H + l2) over both children, with G and H the sums of a child. Scores are kept as fractions and
+# compared by cross-multiplication.
 #
-# In names, `masses` stands for histograms, `curvature` for the Hessian, `levels` for categories, and
-# `below` and `above` for the left and the right child.
+# The histogram of an open node is stored in a slot. Only the histogram of the smaller child is computed
+# from rows, in the next slot. The histogram of the larger child is the difference and replaces the
+# parent's. A histogram of few rows sums packed words, stored at the beginning of each group's space.
+#
+# Names: `masses` are histograms, `curvature` is the Hessian, `levels` are categories, and `below` and
+# `above` are the left and the right child. A group is a set of neighboring features, and each position in a
+# group is a lane.
 from libc.math cimport fabs
 from libc.string cimport memset
 
@@ -82,41 +84,42 @@ cdef extern from *:
     const double SAME_MASS "PBOOST_SAME_MASS"
 
 cdef enum:
-    WORDS = 4  # 64-bit words per category set
+    WORDS = 4  # number of 64-bit words of a category set
 cdef enum:
-    CELLS_PER_ROW = 12  # nodes with this times `share` cells are processed in parallel
+    CELLS_PER_ROW = 12  # nodes with more cells than this times `share` are processed in parallel
 cdef enum:
     LOW_UNIT = 262144  # 2**18, the unit of the first words of wide sums
 
-# `low` and `high` are the bins on both sides of a threshold; `high` is -1 if only missing values go to the
-# right, and both are -1 for a category set. `missing` is the child that missing values go to, `mean` the
-# leaf value, `loss` the gain of the splits from the node down, and `spread` the spread of the Newton steps
-# of its rows, for categorical smoothing. `least` and `most` bound its step if there are monotonic
-# constraints. `net` is the gain of its split minus the cost, if there is a cost tradeoff.
+# A node. `low` and `high` are the bins on both sides of a threshold. If `high` is -1, only missing values
+# go to the right; if both are -1, the split is a category set. `missing` is the child for missing values.
+# `mean` is the leaf value. `loss` is the total gain of the splits in its subtree. `spread` is the weighted
+# sum of squared deviations of its rows' Newton steps from their mean. `least` and `most` bound the leaf
+# value if there are monotonic constraints. With a cost tradeoff, `net` is the gain of the split minus its
+# cost.
 cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
     double gradient, curvature, mean, loss, spread, least, most, net
 
-# In best-first growth, the split of an open node is known (rows and sums of the left child), and `slot` may
-# be -1. `mass` is the weight of its rows.
+# An open node. In best-first growth, its split is known, and `slot` is -1 if it has no histogram.
+# `n_below`, `gradient` and `curvature` describe the left child. `mass` is the weight of its rows.
 cdef struct Open:
     int32_t node, slot
     int64_t n_below, mass
     double gradient, curvature
 
-# `open` nodes wait and `busy` ones are being split; threads take no more nodes once `done` of the `wanted`
-# cells have been read. With several threads, the state is protected by the lock `in_hand`. If comparisons
-# are limited, `spent` is the weight of the rows compared so far and `whole` the weight of all rows.
+# The progress of growth: `open` nodes wait, and `busy` nodes are being split. Threads stop once `done` of
+# the `wanted` cells have been read. Several threads change this state only under the lock `in_hand`. If
+# comparisons are limited, `spent` is the weight of the rows compared so far, and `whole` is the weight of
+# all rows.
 cdef struct State:
     int64_t nodes, leaves, free, done, wanted, spent, whole
     int32_t open, busy, in_hand
 
-# The range of a thread's open nodes, the newest last.
+# The range of a thread's open nodes; the last one is the newest.
 cdef struct Stack:
     int32_t first, last
 
-# The best split so far. For a category set, `above` has the right child's categories that occur at the
-# node.
+# The best split so far. For a category set, `above` contains the categories of the right child.
 cdef struct Cut:
     double numerator, divisor
     int32_t feature, bin, missing
@@ -128,8 +131,9 @@ cdef struct Round:
     const uint8_t* groups
     const uint8_t* special
     const int32_t* n_bins
-    # See `bundle` in derived.pyx. Per feature: its lane, its code in a bundle (0: none) and the bin that
-    # this code is for; per lane: its feature (-1: a bundle); the bundled features.
+    # Feature bundles; see `bundle` in derived.pyx. For each feature: its lane, its code in a bundle (0 if
+    # it is not bundled), and the bin that the code stands for. For each lane: its feature, or -1 for a
+    # bundle. `bundled` lists the bundled features.
     const int32_t* lane
     const uint8_t* code
     const uint8_t* side
@@ -142,38 +146,40 @@ cdef struct Round:
     int32_t* spare
     int64_t* packed
     int64_t* spare_packed
-    const double* copies  # per row; NULL if weights are not numbers of copies
-    Py_ssize_t block  # rows whose sums fit into packed words, at most
-    int64_t* low  # NULL, or the second words of wide sums; words are then indexed by row
+    const double* copies  # number of copies of each row; NULL if weights are not numbers of copies
+    Py_ssize_t block  # largest number of rows whose sums fit into packed words
+    int64_t* low  # second words of wide sums, or NULL; with wide sums, words are indexed by row
     double* masses
     Node* node
     uint64_t* subset
     Open* open
     State* state
     Passes* passes
-    Threads* team  # NULL: a single thread
-    int who, n_threads, n_takers  # `n_takers` threads split nodes
+    Threads* team  # NULL with a single thread
+    int who, n_threads, n_takers  # number of threads that split nodes: `n_takers`
     Py_ssize_t share, n_open, n_levels  # threads take about `share` rows at a time
-    Stack* stack  # per taker, with room for `n_open` nodes
-    int32_t* slot_of  # `n_levels` slots per taker
+    Stack* stack  # open nodes of each thread that splits nodes, with room for `n_open`
+    int32_t* slot_of  # `n_levels` slots for each of these threads
     Py_ssize_t n, n_rows, d, stride, slot, n_slots
     int32_t max_depth, min_leaf
     bint has_levels
     double l2, level_smoothing, min_weight, min_gain
-    # Flags of the features, then of the lane groups, to be searched for the tree and the node, NULL for
-    # all; and how many to draw. Draws depend on the tree's `number`.
+    # Flags of the features, then of the groups, to be searched for the tree and for the node. NULL selects
+    # all features. `per_tree` and `per_split` are the numbers of features to draw. The draws depend on the
+    # `number` of the tree.
     uint8_t* of_tree
     uint8_t* of_node
     int32_t* picked
-    const int32_t* direction  # per feature, the sign of its monotonic constraint; NULL: no constraints
+    const int32_t* direction  # sign of the monotonic constraint of each feature; NULL without constraints
     Py_ssize_t per_tree, per_split
-    const uint64_t* together  # NULL, or the interaction groups of each feature, as bits
+    const uint64_t* together  # interaction groups of each feature, as bits; NULL without constraints
     uint64_t* alive
     Py_ssize_t group_words
-    # Feature costs, or NULL: the two items of each feature (d, 2), -1 for none; the cost per item; the rows
-    # that paid for it in earlier trees (n_items, n), and whether these are none (0), all (1) or some; the
-    # weights of rows, NULL if all are 1. `to_pay` is the mean cost per item still to be paid at the current
-    # node. `tradeoff` is the gain required per unit of cost and row; if negative, gains are divided by
+    # Feature costs; NULL without costs. `item` (d, 2) has the two cost items of each feature, -1 for none.
+    # `cost` has the cost of each item. `paid` (n_items, n) marks the rows that paid in earlier trees.
+    # `payers` is 0 if no row paid for an item, 1 if all rows paid, and else 2. `payer_weight` has the row
+    # weights; NULL if all are 1. `to_pay` is the mean amount per item still to be paid at the current node.
+    # `tradeoff` is the required gain per unit of cost and row. If it is negative, gains are divided by
     # costs.
     const int32_t* item
     const double* cost
@@ -183,16 +189,17 @@ cdef struct Round:
     double* to_pay
     double comparison_cost, tradeoff
     Py_ssize_t n_items
-    int32_t* free  # slots without an open node
-    int64_t max_leaves  # 0: no limit, depth-first growth
-    # The maximum mean number of comparisons per row, or 0 for no limit; `row_mass` has the weights of rows
-    # in a small unit, NULL if all are 1.
+    int32_t* free  # unused slots
+    int64_t max_leaves  # 0 for no limit and depth-first growth.
+    # The largest mean number of comparisons per row; 0 for no limit. `row_mass` has the weights of rows as
+    # integers; NULL if all are 1.
     double comparisons
     const int64_t* row_mass
     uint64_t key, number
-    # Level-wise growth, else NULL: `n_gains` gains per open node, not kept if `pooling` is 1, and their
-    # sums over all nodes; the offset of each categorical feature's gains, else -1; the order of its
-    # categories; the depth from which pooled gains count, with the weight `pooling`.
+    # For level-wise growth, else NULL. `gains` has `n_gains` gains per open node, and `pool` has their sums
+    # over all nodes. If `pooling` is 1, `gains` is NULL. `set_place` is the position of each categorical
+    # feature's gains, or -1, and `sets` has the order of its categories. Pooled gains have the weight
+    # `pooling` from depth `pool_from` on.
     float* gains
     float* pool
     const int64_t* set_place
@@ -200,12 +207,12 @@ cdef struct Round:
     Py_ssize_t n_gains
     int32_t pool_from
     float pooling
-    # With partitioned rows: the current node's number of rows per feature and bin (d, 256); else NULL.
+    # Number of rows of the current node per feature and bin (d, 256) if rows are on workers; else NULL.
     const int32_t* rows_by_bin
 
 
 cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Return the flags HOLES (missing values) and LEVELS (categorical) of a feature."""
+    """Return the flags of a feature: HOLES (has missing values) and LEVELS (is categorical)."""
     return 0 if r.special == NULL else r.special[f]
 
 
@@ -214,7 +221,7 @@ cdef inline Py_ssize_t n_groups(const Round* r) noexcept nogil:
 
 
 cdef inline bint is_any(const Round* r, const uint8_t* taken, Py_ssize_t g) noexcept nogil:
-    """Return whether a feature of a lane group is selected; without a list, all are."""
+    """Return whether any feature of a group is selected; NULL selects all features."""
     return taken == NULL or taken[r.d + g] != 0
 
 
@@ -231,7 +238,7 @@ cdef inline bint is_packed(const Round* r, const Node* node) noexcept nogil:
     return r.low == NULL and node.stop - node.start <= r.block
 
 
-# The histogram of one feature.
+# The histogram of a single feature.
 cdef struct Lane:
     double[MAX_BINS] gradient, curvature
 
@@ -240,7 +247,7 @@ cdef inline void read_bin(
     const Round* r, const Node* node, const double* slot, Py_ssize_t lane, Py_ssize_t b,
     double* gradient, double* curvature
 ) noexcept nogil:
-    """Read the sums of one code of a lane (OUT gradient, curvature)."""
+    """Read the gradient and Hessian sums of one bin (OUT gradient, curvature)."""
     cdef Py_ssize_t g = lane // LANES, cell = b * LANES + lane % LANES
     cdef const double* masses = slot + r.group_place[g]
     if is_packed(r, node):
@@ -263,7 +270,7 @@ cdef inline void bundled_below(
     const Round* r, const Node* node, const double* slot, Py_ssize_t f, double* gradient,
     double* curvature
 ) noexcept nogil:
-    """Read the left sums of the split of a bundled feature."""
+    """Read the sums of the left child for a split by a bundled feature."""
     read_bin(r, node, slot, r.lane[f], r.code[f], gradient, curvature)
     if r.side[f]:
         gradient[0], curvature[0] = node.gradient - gradient[0], node.curvature - curvature[0]
@@ -272,7 +279,7 @@ cdef inline void bundled_below(
 cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
     cdef Masses at
     at.gradient, at.curvature = node.gradient, node.curvature
-    # The Hessian of a row is at least 1 unit, so this never rejects a child with enough rows.
+    # The scaled Hessian of a row is at least 1, so a child with enough rows always passes.
     at.least, at.l2 = max(<double>r.min_leaf, r.min_weight), r.l2
     at.low, at.high = node.least, node.most
     at.is_bounded, at.direction = r.direction != NULL, 0
@@ -280,7 +287,7 @@ cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double step_within(const Masses* at, double gradient, double curvature) noexcept nogil:
-    """Return the Newton step for these sums, within the node's bounds."""
+    """Return the Newton step for these sums, limited to the bounds of the node."""
     return min(max(-gradient / (curvature + at.l2), at.low), at.high)
 
 
@@ -301,9 +308,9 @@ cdef inline double own_score(const Masses* at) noexcept nogil:
 cdef inline bint score_bounded(
     const Masses* at, double gradient, double curvature, double* score
 ) noexcept nogil:
-    """Score two children with bounded steps (OUT score).
+    """Compute the score of two children with bounded steps (OUT score).
 
-    Return False if they violate the monotonic constraint.
+    Return False if the steps violate the monotonic constraint.
     """
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature
     cdef double below = step_within(at, gradient, curvature), above = step_within(at, other, rest)
@@ -314,7 +321,7 @@ cdef inline bint score_bounded(
 cdef inline bint take_better(
     Cut* best, double numerator, double divisor, Py_ssize_t f, int32_t bin_, int32_t missing
 ) noexcept nogil:
-    """Keep a split if it is better than the best so far; return whether it is."""
+    """Store a split if it is better than the best so far; return whether it is better."""
     if not numerator * best.divisor > best.numerator * divisor:
         return False
     best.numerator, best.divisor = numerator, divisor
@@ -326,7 +333,7 @@ cdef inline bint try_sums(
     Cut* best, const Masses* at, double gradient, double curvature, Py_ssize_t f, int32_t bin_,
     int32_t missing
 ) noexcept nogil:
-    """Try a split with these left sums; return whether it is the best so far."""
+    """Try a split with these sums of the left child; return whether it is the best so far."""
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return False
@@ -362,9 +369,9 @@ cdef inline void sums_below(
 
 
 cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
-    """Return whether the Newton steps of all rows are equal up to rounding.
+    """Return whether all rows have the same Newton step up to rounding.
 
-    Then no split lowers the loss.
+    In this case no split lowers the loss.
     """
     cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step), gradient, curvature, copies
     cdef Py_ssize_t i, row
@@ -374,7 +381,7 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
         if r.low != NULL:
             gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
             curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
-        if r.copies != NULL:  # convert to a single copy
+        if r.copies != NULL:  # convert to one copy of the row
             copies = r.copies[r.rows[i]]
             gradient, curvature = gradient / copies, curvature / copies
         if fabs(gradient - step * curvature) > slack:

@@ -21,7 +21,7 @@ cdef inline Py_ssize_t search_bundled(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
     Cut* best
 ) noexcept nogil:
-    """Try the bundled features from number i on that come before `stop`; return the next number."""
+    """Try bundled features, from number i up to feature `stop`; return the number of the next feature."""
     cdef double gradient, curvature
     cdef Py_ssize_t f
     while i < r.n_bundled and r.bundled[i] < stop:
@@ -36,9 +36,9 @@ cdef inline Py_ssize_t search_bundled(
 cdef inline bint find_missing(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, double* masses, bint* some
 ) noexcept nogil:
-    """Read the sums of missing values of a group's numerical features, and return whether there are any.
+    """Read the sums of missing values for a group of numerical features; return whether there are any.
 
-    OUT masses, laid out like a bin, and some: the lanes with missing values.
+    OUT masses, laid out like a bin; OUT some: which features have missing values.
     """
     cdef Py_ssize_t k, f
     cdef double gradient, curvature
@@ -64,10 +64,10 @@ cdef inline Py_ssize_t search_group(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t g,
     const Cuts* above, Py_ssize_t next_, Cut* best
 ) noexcept nogil:
-    """Search the features of a group in order, without row counts.
+    """Search the features of a group in order, without limits on row counts.
 
-    `above` has their best splits with missing values on the right. Bundled features are searched in order,
-    too, from number `next_` on; return the next number.
+    `above` contains their best splits with missing values on the right. Bundled features are also searched
+    in feature order, from number `next_` on. Return the number of the next bundled feature.
     """
     cdef double[2 * LANES] missing
     cdef bint[LANES] some
@@ -95,7 +95,7 @@ cdef inline Py_ssize_t search_group(
 cdef inline void search_groups(
     const Round* r, const Node* node, const Masses* at, const double* slot, Cut* best
 ) noexcept nogil:
-    """Search all features in order, without row counts."""
+    """Search all features in order, without limits on row counts."""
     cdef double[2 * LANES] nothing
     cdef Lanes[ABREAST] lanes
     cdef Py_ssize_t[ABREAST] number
@@ -118,7 +118,7 @@ cdef inline void search_groups(
 cdef inline void count_rows(
     const Round* r, const Node* node, Py_ssize_t f, int32_t* count
 ) noexcept nogil:
-    """Count the rows of a node in each bin."""
+    """Count the rows of a node in each bin of a feature."""
     cdef const uint8_t* codes = r.codes + f * r.stride
     cdef Py_ssize_t i
     if r.rows_by_bin != NULL:
@@ -134,7 +134,7 @@ cdef inline void search_counted(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """Search a numerical feature; `count` has the rows per bin, or is NULL if they do not matter."""
+    """Search a numerical feature; `count` has the number of rows in each bin, or is NULL if not needed."""
     cdef Lane lane
     cdef Py_ssize_t b, n_bins = r.n_bins[f], n_below, n_missing = 0
     cdef Masses side = at[0]
@@ -161,14 +161,14 @@ cdef inline void search_counted(
                 n_below += count[b]
                 if min(n_below, node.stop - node.start - n_below) < r.min_leaf:
                     continue
-            side.direction = at.direction if b < n_bins - 1 else 0  # present against missing
+            side.direction = at.direction if b < n_bins - 1 else 0  # known against missing values
             try_sums(best, &side, gl, hl, f, <int32_t>b, turn if n_missing else -1)
 
 
 cdef inline void search_column(
     const Round* r, const Node* node, Masses* at, const double* slot, Py_ssize_t f, int32_t* count, Cut* best
 ) noexcept nogil:
-    """Search one feature; `count` has room for the rows per bin, or is NULL if they do not matter."""
+    """Search one feature; `count` is a work array for the rows in each bin, or NULL if not needed."""
     if count != NULL:
         count_rows(r, node, f, count)
     if at.is_bounded:
@@ -188,9 +188,9 @@ cdef inline Cut no_cut(const Masses* at) noexcept nogil:
 cdef inline void search(
     const Round* r, Node* node, const double* slot, bint counted, Cut* best
 ) noexcept nogil:
-    """Find the best split of a node; if `counted`, among those that leave enough rows in both children.
+    """Find the best split of a node; if `counted` is true, both children must have enough rows.
 
-    With feature costs, splits are compared by `worth_of`.
+    With feature costs, splits are compared by `worth_of` instead of by gain.
     """
     cdef Masses at = masses_of(r, node)
     cdef int32_t[MAX_BINS] count_

@@ -1,6 +1,6 @@
-# Passes over the rows of a round, whose ranges are shared by threads.
+# Passes over the rows of a boosting round. Each thread processes ranges of rows.
 #
-# Maxima and sums of integers do not depend on the order of the ranges.
+# Only maxima and sums of integers are computed, so results do not depend on the order of the ranges.
 from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
 from pboost._core._boost_grow cimport side_of
 from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather, gather_two
@@ -49,7 +49,7 @@ cdef struct Pack:
 
 
 cdef inline void pack_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Pack the gradients and Hessians of all rows, in place of the gradients."""
+    """Pack the gradients and Hessians of all rows into words, which replace the gradients."""
     cdef Pack* all = <Pack*>task
     all.passes.pack(
         all.r.packed + start, <const double*>all.r.spare_packed + start,
@@ -60,11 +60,11 @@ cdef inline void pack_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
 cdef inline void pack_rows(
     const Round* r, const LossPasses* passes, double gradient_scale, double curvature_scale
 ) noexcept nogil:
-    """Pack the gradients and Hessians of the listed rows, in place."""
+    """Pack the gradients and Hessians of the listed rows into words, which replace the gradients."""
     cdef Pack pack
     if r.low != NULL:
         pack_wide(r, gradient_scale, curvature_scale)
-    elif r.n < r.n_rows:  # not in parallel: words overwrite the gradients of other rows
+    elif r.n < r.n_rows:  # single-threaded, because words overwrite the gradients of other rows
         passes.pack(
             r.packed, <const double*>r.spare_packed, r.copies, r.rows, r.n, gradient_scale,
             curvature_scale, r.packed)
@@ -78,7 +78,8 @@ cdef inline void pack_all(
     const Round* r, const Rows* rows, const double* residual, const LossPasses* passes,
     double gradient_scale, double curvature_scale
 ) noexcept nogil:
-    """Pack the listed rows from their gradients and Hessians, or from one class's gradients of softmax."""
+    """Pack the listed rows from their gradients and Hessians, or from the softmax gradients of one class.
+    """
     if residual != NULL and r.low == NULL:
         passes.words(
             residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
@@ -89,7 +90,7 @@ cdef inline void pack_all(
     pack_rows(r, passes, gradient_scale, curvature_scale)
 
 
-# The leaf values of a tree in preorder, which are added to the rows in its leaves, or to other rows.
+# The leaf values of a tree in preorder, and the rows to which they are added.
 cdef struct Added:
     const Round* r
     const Node* node
@@ -121,7 +122,7 @@ cdef inline void add_others_part(void* task, Py_ssize_t start, Py_ssize_t stop) 
         all.f[all.others[i]] += all.node[e].mean
 
 
-# Gathers the rows of one leaf into `y`, `f` and `weight`.
+# A work area for the rows of one leaf: their `y`, `f` and `weight`.
 cdef struct Gather:
     Leaf* leaf
     const Rows* rows
@@ -164,10 +165,10 @@ cdef inline void gather_leaf(
     const Round* r, const Rows* rows, Leaf* leaf, Gather* gather, Py_ssize_t start, Py_ssize_t place,
     double* weight, Py_ssize_t n
 ) noexcept nogil:
-    """Prepare to gather n listed rows, from `start` on, and set the other fields of the leaf.
+    """Prepare to copy n listed rows of a leaf, from `start` on, and set the other fields of the leaf.
 
-    The rows are stored from `place` on in the arrays of packed words, which are free by then. `weight` is
-    the array for weights, NULL if all are 1.
+    The rows are stored from `place` on in the arrays of packed words, which are unused by then. `weight`
+    receives the weights; NULL means that all are 1.
     """
     gather.leaf, gather.rows, gather.listed, gather.in_hand = leaf, rows, r.rows + start, 0
     gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL

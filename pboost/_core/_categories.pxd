@@ -1,25 +1,26 @@
 # Splits of a categorical feature for two classes: sets of categories whose rows go to the right child.
 #
-# Categories with weight are sorted by their share of class +1, and each prefix of this order is tried as
-# the left child: for any concave criterion the best of all sets is among them. If shares are smoothed, each
-# category is also tried against the rest, and only the part of the difference between the children that
-# smoothing leaves counts: moving the children closer to each other never lowers a score. The amount of
-# smoothing depends on how much more the categories differ than by chance, as in James-Stein shrinkage. With
-# two categories there is a single split, and nothing is smoothed.
+# Categories with positive weight are sorted by their share of class +1, and each prefix of this order is
+# tried as the left child. For any concave criterion, the best of all sets is among these. If shares are
+# smoothed, each single category is also tried as the right child. The score of a split then counts only the
+# part of the difference between the children that remains after smoothing.
+#
+# The amount of smoothing depends on how much more the categories differ than by chance, as in James-Stein
+# shrinkage. With two categories there is a single split, and nothing is smoothed.
 
 from pboost._core._cut cimport Limits, cut_score, is_legal
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t
 
 cdef extern from *:
     """
-    /* The largest pull, relative to the weight of all categories: little of a category's own share is
-       left. */
+    /* The largest `pull`, relative to the weight of all categories. At this value, the smoothed shares of
+       all categories are almost equal. */
     #define PBOOST_MOST_PULL 1e6
     """
     const double MOST_PULL "PBOOST_MOST_PULL"
 
-# The class weights and row counts of one feature. Category b is at index b * step, and missing values
-# follow the last category.
+# The class weights and row counts of one feature. Category b is at index b * step. Missing values come
+# after the last category.
 cdef struct Levels:
     const int64_t* negative
     const int64_t* positive
@@ -27,14 +28,14 @@ cdef struct Levels:
     Py_ssize_t step
     int n
     bint has_missing
-    double smoothing  # multiple of the chance differences that is removed
-    double pull  # weight of the node's class shares that is added to each category
+    double smoothing  # the multiple of the expected chance differences that is removed
+    double pull  # weight with which the class shares of the node enter each smoothed share
     int n_ordered
     int32_t[MAX_BINS] order
-    double[MAX_BINS] share  # smoothed share of class +1, in this order
+    double[MAX_BINS] share  # smoothed shares of class +1, sorted
 
-# A split: its left class weights, the child of missing values, and the right categories, which are at the
-# positions `first` to `last` - 1 of the order.
+# A split: the class weights of its left child, the child for missing values, and the categories of the
+# right child, at the positions `first` to `last` - 1 of the order.
 cdef struct LevelCut:
     int64_t ln
     int64_t lp
@@ -42,7 +43,7 @@ cdef struct LevelCut:
 
 
 cdef inline double departure(const Limits* at, int64_t negative, int64_t positive) noexcept nogil:
-    """Return the weight of class +1 minus its expectation from the class shares of the node."""
+    """Return the weight of class +1 minus its expectation from the node's class shares."""
     cdef double share = <double>at.positive / (<double>at.negative + <double>at.positive)
     return <double>positive - <double>(negative + positive) * share
 
@@ -50,10 +51,10 @@ cdef inline double departure(const Limits* at, int64_t negative, int64_t positiv
 cdef inline double pull_of(
     double smoothing, Py_ssize_t n_levels, Py_ssize_t n_free, double squares, double known
 ) noexcept nogil:
-    """Return the weight by which the shares of categories are pulled to the shares of the node.
+    """Return the weight with which the node's shares enter the smoothed shares of each category.
 
-    squares: chi-squared statistic of the categories, for `n_free` classes or targets. `smoothing` times its
-    expectation by chance, for the categories beyond two, is removed. known: weight of all categories.
+    squares: chi-squared statistic of the categories. n_free: its degrees of freedom per category. known:
+    weight of all categories. The expectation of the statistic by chance, times `smoothing`, is subtracted.
     """
     cdef double chance = smoothing * <double>max(n_levels - 2, 0) * <double>n_free
     if chance <= 0.0:
@@ -81,7 +82,7 @@ cdef inline double measured_pull(const Limits* at, const Levels* levels) noexcep
 
 
 cdef inline void order_levels(const Limits* at, Levels* levels) noexcept nogil:
-    """List the categories with weight by their share of class +1, ties by number."""
+    """Sort the categories with positive weight by their share of class +1; ties go to the lowest number."""
     cdef double total = <double>at.negative + <double>at.positive
     cdef double expected, key
     cdef int64_t positive, mass
@@ -106,7 +107,7 @@ cdef inline void order_levels(const Limits* at, Levels* levels) noexcept nogil:
 
 
 cdef inline double smoothed_departure(const Limits* at, const Levels* levels, int i) noexcept nogil:
-    """Return the departure of the i-th category in the order, computed from its smoothed share."""
+    """Return the departure of the category at position i of the order, computed from its smoothed share."""
     cdef Py_ssize_t place = levels.order[i] * levels.step
     cdef int64_t mass = levels.negative[place] + levels.positive[place]
     cdef double share = <double>at.positive / (<double>at.negative + <double>at.positive)
@@ -118,7 +119,7 @@ cdef inline int64_t smoothed_away(
 ) noexcept nogil:
     """Return the weight of class +1 that smoothing adds to the left child.
 
-    left, all_: smoothed departures of the left categories, and of all.
+    left, all_: smoothed departures of the left categories, and of all categories.
     """
     cdef double apart = departure(at, ln, lp), kept
     cdef double part = <double>(ln + lp) / (<double>at.negative + <double>at.positive)
@@ -134,9 +135,9 @@ cdef inline bint try_cut(
     const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count, int64_t moved, double limit,
     double* best,
 ) noexcept nogil:
-    """Lower `best` to the score of an allowed split and return whether the score is within `limit`.
+    """Try a split: lower `best` to its score and return whether the score is within `limit`.
 
-    moved: weight of class +1 that the score adds to the left child.
+    moved: the change by smoothing of the left child's weight of class +1.
     """
     cdef double here
     if not is_legal(at, ln, lp, count):
@@ -149,7 +150,7 @@ cdef inline bint try_cut(
 cdef inline bint scan_side(
     const Limits* at, const Levels* levels, int side, double limit, double* best, LevelCut* cut
 ) noexcept nogil:
-    """Scan as `scan_levels`, with the missing values in one child."""
+    """Like `scan_levels`, but with the missing values in the child `side`."""
     cdef Py_ssize_t place = levels.n * levels.step, count = 0
     cdef int64_t ln = 0, lp = 0, moved = 0
     cdef double left = 0.0, all_ = 0.0, missing = 0.0
@@ -171,14 +172,14 @@ cdef inline bint scan_side(
         count += levels.count[place]
         if is_smoothed:
             left += smoothed_departure(at, levels, i)
-            # The split between categories and missing values is a single one and is not smoothed.
+            # The split between known and missing values is not smoothed.
             moved = smoothed_away(at, ln, lp, left, all_) if i < n - 1 else 0
         if try_cut(at, ln, lp, count, moved, limit, best):
             cut.ln, cut.lp, cut.first = ln, lp, i + 1
             return True
     if not is_smoothed:
         return False
-    # Each category alone on the right: all others are on the left, and missing values on their side.
+    # Try each single category as the right child, with missing values in the child `side`.
     ln, lp, count = at.negative, at.positive, at.n
     if side and levels.has_missing:
         place = levels.n * levels.step
@@ -198,10 +199,10 @@ cdef inline bint scan_side(
 cdef inline bint scan_levels(
     const Limits* at, Levels* levels, double limit, double* best, LevelCut* cut
 ) noexcept nogil:
-    """Lower `best` to the least score of a split; return whether one is within `limit` and put it in `cut`.
+    """Lower `best` to the least score of a split; store the first split with a score <= `limit` in `cut`.
 
-    To search for the least score, pass a negative `limit`. Missing values are tried in the right child
-    first, then in the left.
+    Return whether there is such a split. A negative `limit` searches for the least score only. Missing
+    values are tried in the right child first, then in the left.
     """
     order_levels(at, levels)
     return (scan_side(at, levels, 1, limit, best, cut)

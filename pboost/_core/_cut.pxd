@@ -1,10 +1,10 @@
-# Splits of sorted rows: constraints, scores, and the scan that tries the splits one by one.
+# Splits of sorted rows: constraints, scores, and a search that tries all splits in order.
 from pboost._core.split cimport Judge, Sums, add, may_cut, score, score_of
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
 
 cdef extern from *:
     """
-    /* Lower bounds are reduced by more than their rounding error before they are compared. */
+    /* A factor for lower bounds that allows for rounding errors. */
     #define PBOOST_BOUND_SLACK (1.0 - 1e-13)
     """
     const double BOUND_SLACK "PBOOST_BOUND_SLACK"
@@ -13,11 +13,11 @@ cdef struct Limits:
     int criterion
     Py_ssize_t n
     Py_ssize_t n_negative
-    int64_t negative  # weighted count of each class
+    int64_t negative  # total weight of each class
     int64_t positive
-    int64_t min_weight  # minimum weight and minimum number of rows of a child
+    int64_t min_weight  # minimum weight and minimum number of rows in a child
     Py_ssize_t min_count
-    Py_ssize_t extra  # left rows with a missing value, which positions do not count
+    Py_ssize_t extra  # left rows with a missing value, which the position does not include
 
 
 cdef inline Limits read_limits(limits) except *:
@@ -47,10 +47,10 @@ cdef inline Py_ssize_t rescan(
     const Limits* at, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t ln, int64_t lp, double limit, double* best,
 ) noexcept nogil:
-    """Try the splits between the sorted rows start..stop-1 and lower `best`.
+    """Try all splits between the sorted rows start..stop-1 and lower `best` to the least score.
 
-    Returns the first position whose score is within `limit`, or -1. Position p splits between the sorted
-    rows p-1 and p. ln, lp: class weights left of position `start`.
+    Return the first position whose score is within `limit`, or -1. The split at position p is between the
+    sorted rows p-1 and p. ln, lp: class weights of the rows before `start`.
     """
     cdef Py_ssize_t i
     cdef int32_t row
@@ -75,10 +75,10 @@ cdef inline Py_ssize_t scan_rows(
     const Judge* at, int criterion, const int32_t* order, Py_ssize_t start, Py_ssize_t stop,
     double limit, double* best, Sums* sums,
 ) noexcept nogil:
-    """Try the splits after the sorted rows start..stop-1 and lower `best`.
+    """Try all splits after the sorted rows start..stop-1 and lower `best` to the least score.
 
-    Returns the first position within `limit`, or -1. INOUT sums: left of `start`, then left of the returned
-    position.
+    Return the first position whose score is within `limit`, or -1. INOUT sums: of the rows before `start`,
+    then of the rows before the returned position.
     """
     cdef Py_ssize_t i
     cdef double here

@@ -1,4 +1,4 @@
-# The features in which a node is searched, drawn without replacement.
+# Random choice of the features that are considered at a node, without replacement.
 from pboost._core._grower cimport Tree
 from pboost._core._rng cimport draw_from, stream
 from pboost._core._scan cimport is_constant
@@ -6,12 +6,12 @@ from pboost._core.types cimport int32_t, uint64_t
 
 
 cdef inline Py_ssize_t place_drawn(const Tree* t, uint64_t start, Py_ssize_t i) noexcept nogil:
-    """Return the index that index `i` is swapped with; features before `i` are drawn already."""
+    """Return the index with which index `i` is swapped; the features before `i` have been drawn."""
     return i + <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(t.d - i))
 
 
 cdef inline void put_back(const Tree* t) noexcept nogil:
-    """Undo the last draw of features, in time proportional to its size."""
+    """Undo the last draw of features in time proportional to the number drawn."""
     cdef uint64_t start = stream(t.key, <uint64_t>t.counter.drawn, 0)
     cdef Py_ssize_t i, j
     for i in range(t.counter.picked - 1, -1, -1):
@@ -20,9 +20,9 @@ cdef inline void put_back(const Tree* t) noexcept nogil:
 
 
 cdef inline Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e, Py_ssize_t number) noexcept nogil:
-    """Draw the features in which a node is searched and return their number.
+    """Draw the features that are considered at a node and return their number.
 
-    If all drawn features are constant, drawing continues until one is not.
+    If all drawn features are constant, draw more until one is not constant.
     """
     cdef uint64_t start
     cdef Py_ssize_t i, j

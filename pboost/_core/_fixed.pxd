@@ -3,7 +3,7 @@ from pboost._core.types cimport int64_t
 
 cdef extern from *:
     """
-    /* Smaller weights are 0 in fixed point. The limit avoids subnormal numbers, which are slow. */
+    /* The smallest weight, which is 0 in fixed point. It avoids subnormal numbers, which are slow. */
     #define PBOOST_LEAST_WEIGHT 1e-290
     """
     const double LEAST_WEIGHT "PBOOST_LEAST_WEIGHT"

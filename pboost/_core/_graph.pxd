@@ -1,4 +1,4 @@
-# The nodes of a decision graph: the values that they compare and the exits that rows take, see walk.pyx.
+# The nodes of a decision graph: the values that they compare and the exits that rows take. See walk.pyx.
 from libc.math cimport isinf
 from libc.string cimport memset
 
@@ -17,19 +17,19 @@ cdef struct Graph:
     bint is_chain
     double bias
     Py_ssize_t n_votes
-    const double* biases  # NULL if an exit has one vote
-    const double* by_vote  # NULL except for chains with several votes per exit
+    const double* biases  # NULL if each exit has a single vote
+    const double* by_vote  # only for chains with several votes per exit, else NULL
     const Projections* projections
     const Separators* separators
 
 
-# The exits of rows with a missing value, and the splits by a set of categories.
+# The exits of rows with a missing value, and the splits by sets of categories.
 cdef struct Sides:
-    const double* missing  # (n_nodes,), the probability of exit 1
-    Py_ssize_t n_columns  # feature numbers from this one on are sets of categories
+    const double* missing  # (n_nodes,), probability of exit 1 for missing values
+    Py_ssize_t n_columns  # features with this number and above are sets of categories
     const int32_t* column
     const uint64_t* member
-    # Only for chains: their derived features, see walk.pyx.
+    # Derived features of a chain; see walk.pyx.
     const int32_t* above
     const int32_t* coded
     const uint8_t* table
@@ -50,7 +50,7 @@ cdef inline double compared(
 cdef inline Py_ssize_t side_of(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
 ) noexcept nogil:
-    """Return the exit of a row if values may be missing or nodes may use sets of categories."""
+    """Return the exit of a row at a node that may read missing values or use a set of categories."""
     cdef Py_ssize_t number = graph.feature[node] - sides.n_columns, taken
     cdef double value
     cdef int level
@@ -68,9 +68,9 @@ cdef inline Py_ssize_t side_of(
 cdef inline Py_ssize_t taken_by(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
 ) noexcept nogil:
-    """Return the exit of a row.
+    """Return the exit of a row at a node.
 
-    `sides` is NULL if no node uses a set and only projections or separators read missing values.
+    If `sides` is NULL, no node uses a set, and only projections or separators may read missing values.
     """
     if sides != NULL:
         return side_of(graph, sides, X, row, node)
@@ -78,14 +78,14 @@ cdef inline Py_ssize_t taken_by(
 
 
 cdef inline void add_votes(const Graph* graph, Py_ssize_t taken, double* out) noexcept nogil:
-    """Add the votes of an exit; exit 1 of node e has the number 2 e + 1."""
+    """Add the votes of an exit. Exit 1 of node e has the number 2 e + 1, and exit 0 has the number 2 e."""
     cdef Py_ssize_t j
     cdef const double* vote = graph.vote + taken * graph.n_votes
     for j in range(graph.n_votes):
         out[j] += vote[j]
 
 
-# The parts of a graph, in arrays that must outlive the call.
+# The parts of a graph. Their arrays must stay alive while it is used.
 cdef struct Lent:
     Graph graph
     Sides sides
@@ -98,7 +98,8 @@ cdef inline int read_graph(
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[::1] missing, sets, projections,
     separators,
 ) except -1:
-    """Read the nodes of a graph for rows with d features, and its sets, projections and separators."""
+    """Read the nodes, sets of categories, projections and separators of a graph for rows with d features.
+    """
     cdef Graph* graph = &lent.graph
     cdef const int32_t[::1] column
     cdef const uint64_t[:, ::1] member

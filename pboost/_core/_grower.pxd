@@ -1,4 +1,4 @@
-# The state of a growing tree, borrowed from the caller, and computations for one node.
+# The state of a growing tree in arrays of the caller, and computations for one node.
 from libc.math cimport ceil, exp, frexp, ldexp
 
 from pboost._core._cut cimport Limits
@@ -7,7 +7,7 @@ from pboost._core._vote cimport half_log_odds
 from pboost._core.split cimport Judge, Moment, TIE, impurity, square_score
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 
-# The order in which open nodes are split: their key in the heap.
+# The order in which open nodes are split.
 cdef enum:
     DEPTH_FIRST, BEST_FIRST, LARGEST_BOUND, LARGEST_ERROR, LOOK_AHEAD, BREADTH_FIRST
 # The next step of the growth.
@@ -16,48 +16,49 @@ cdef enum:
 # The return values of `grow`.
 cdef enum:
     DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, UNKNOWN_AHEAD
-# Whether the split of a node of the lookahead tree is known.
+# The states of a node of the lookahead tree. NO_SPLIT: it is known that the node has no split.
 cdef enum:
     UNKNOWN, KNOWN, NO_SPLIT
-# If a node's weights sum to less than 2**LEAST_BITS, they are recomputed to sum to about 2**FULL_BITS.
+# If the weights of a node sum to less than 2**LEAST_BITS, they are rescaled to sum to about 2**FULL_BITS.
 cdef enum:
     LEAST_BITS = 40
 cdef enum:
     FULL_BITS = 60
-# The scale of the targets is at most two to this power.
+# The scale of the targets is at most 2**MOST_SCALE.
 cdef enum:
     MOST_SCALE = 400
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # the unit of the weights is the root's unit times 2**-shift
-    # The split: the rows or bins on either side of the threshold. `low` is -1 for a set of categories;
-    # `high` is -1 for a set and for the split between known and missing values.
+    int32_t shift  # the weight unit is the root's unit times 2**-shift.
+    # The split. For a threshold, `low` and `high` are the rows or bins on either side. `high` is -1 if
+    # known values are split from missing values. Both are -1 for a set of categories.
     int32_t feature, low, high
     int32_t child  # number of the first child, -1 for a leaf
     int32_t listed  # rows are listed in the order of this feature
     int32_t pure
-    int32_t missing  # the child of rows with a missing value; -1 if there are none
+    int32_t missing  # child for missing values; -1 if there are none
     int32_t parent  # -1 for the root
-    double limit  # splits with a score up to this one are tied
+    double limit  # splits with a score up to this limit are tied
     double key
-    double mean, loss, scale  # of the targets: mean, sum of squared deviations, scale in fixed point
+    double mean, loss, scale  # mean, sum of squares and fixed-point scale of the targets
 
-# For boosted trees: the vote of a node, the sum of the votes on its path and, if it is split, its share of
-# the certificate and the certificate after the split.
+# The votes of a node in a boosted tree: its own vote, and the sum of the votes on its path. If the node is
+# split: its share of the certificate, and the certificate after the split.
 cdef struct Vote:
     double own, gathered, bound, certificate
 
 cdef struct Counter:
     int64_t nodes, open, leaves, fresh, at, phase, picked, drawn
 
-# The first split of a node whose score is within the limit, and the sums of its left child.
+# The first split of a node with a score within the limit, and the sums of its left child.
 cdef struct Found:
     double score
     int32_t node, feature, place, missing
     int64_t[2] below
 
-# A split that is given, not searched: its place as in `cut_of`, child of missing values, and votes.
+# A split that was found before: its place as returned by `cut_of`, its child for missing values, and the
+# votes of its children.
 cdef struct Given:
     Py_ssize_t place
     int missing
@@ -67,7 +68,7 @@ cdef struct Tree:
     int32_t* order
     const uint8_t* codes
     int32_t* rows
-    # If rows are sorted by rank: the ranks of the rows of X per feature, and the number of each row in X.
+    # For rows sorted by rank: the rank of each row of X per feature, and the row of X for each row.
     const int32_t* rank
     const int32_t* ranked_row
     const int32_t* n_bins
@@ -78,27 +79,27 @@ cdef struct Tree:
     const int32_t* label
     int64_t* fixed
     Moment* moment
-    uint8_t* side  # the child of each row (sorted features) or of each code (rows on workers)
-    # If nodes are split by histograms: the histogram of the current node, with the sums and the number of
-    # rows per feature and code, and the number of codes. Otherwise NULL.
+    uint8_t* side  # child of each row (sorted features) or of each code (rows on workers).
+    # For splits by histograms, else NULL: the sums and the number of rows of the current node for each
+    # feature and code, and the number of codes.
     const int64_t* cells
     Py_ssize_t n_codes
-    # If rows are on workers: the node of the lookahead tree for each node (-1 if its rows are here), and
-    # the lookahead tree, see `Ahead` in distributed/lookahead.py. Otherwise NULL.
+    # For rows on workers, else NULL: the lookahead tree (see `Ahead` in distributed/lookahead.py), and its
+    # node for each node of this tree. The latter is -1 if the rows of the node are stored here.
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass
-    const int64_t* ahead_below  # sums of each node, as computed when its parent was split
+    const int64_t* ahead_below  # sums of the left child of each node
     const uint64_t* ahead_subset
     const uint8_t* ahead_state
-    const int64_t* ahead_stored  # first row of a node stored here, -1 if its rows are not
-    int32_t* ahead_number  # number of the node in this tree, -1 if growth has not reached it
+    const int64_t* ahead_stored  # first row of each node stored here, else -1
+    int32_t* ahead_number  # number of each node in this tree, -1 if it is not in the tree yet
     int32_t* spare
     int64_t* work
     int64_t* packed
     double* best
     int32_t* picked
-    # Feature costs, see `FeatureCosts`; `item` is NULL if there are none. WORK to_pay (n_items,).
+    # Feature costs, see `FeatureCosts`. Without costs, `item` is NULL. WORK to_pay (n_items,).
     const int32_t* item
     const double* cost
     double* to_pay
@@ -113,9 +114,9 @@ cdef struct Tree:
     int criterion, max_depth, growth
     bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
-    double whole  # unit of node weights
+    double whole  # fixed-point weights at the root are divided by this number
     double comparison_cost
-    double least_risk  # nodes with at most this risk are not split; set by `grow`
+    double least_risk  # nodes with a risk up to this value are not split; set by `grow`
     uint64_t key
 
 
@@ -147,7 +148,7 @@ cdef inline const int64_t* cells_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the rows of a node; `row_of` removes the tie marks."""
+    """Return the list of a node's rows, which may contain tie marks."""
     if t.exact and not t.ranked:
         return t.order + t.node[e].listed * t.n + t.node[e].start
     return t.rows + t.node[e].start
@@ -172,7 +173,7 @@ cdef inline bint can_split(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double mass_of(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the fixed-point weight of a node, in units that depend on its shift."""
+    """Return the fixed-point weight of a node in the node's own unit."""
     cdef int64_t total = 0
     cdef Py_ssize_t j
     if t.squares:
@@ -188,7 +189,7 @@ cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return a node's share of the boosted weights: its share of the certificate."""
+    """Return the share of a node in the boosted weights, which is its share of the certificate."""
     cdef double votes = t.vote[e].gathered
     return (<double>t.mass[2 * e] * exp(votes)
             + <double>t.mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
@@ -204,7 +205,7 @@ cdef inline double child_vote(const Tree* t, Py_ssize_t e, const int64_t* mass) 
 
 
 cdef inline void count_certificate(const Tree* t, double change) noexcept nogil:
-    """Add to the certificate. Neumaier's compensation keeps small sums of large changes accurate."""
+    """Add a change to the certificate, with Neumaier's compensation for rounding errors."""
     cdef double total = t.certificate[0] + change
     if abs(t.certificate[0]) >= abs(change):
         t.certificate[1] += (t.certificate[0] - total) + change
@@ -228,7 +229,7 @@ cdef inline int coarse_shift(double heaviest, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
-    """Return the shift for which weights sum to about 2**FULL_BITS, given their sum for another."""
+    """Return the shift for which weights sum to about 2**FULL_BITS, given their sum with another shift."""
     shift += FULL_BITS
     while total > 0:
         total >>= 1
@@ -237,7 +238,7 @@ cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
 
 
 cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the shift for which a node's weights sum to about 2**FULL_BITS, in any order of its rows."""
+    """Return the shift with which a node's weights sum to about 2**FULL_BITS, for any row order."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i, n = size_of(t, e)
     cdef double heaviest = 0.0
@@ -269,10 +270,10 @@ cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Set whether all rows of a node have the same class.
+    """Record whether all rows of a node have the same class.
 
-    Boosted trees refine weights when a node is opened, because the certificate uses them as they are. Other
-    trees refine them here.
+    Small weights are rescaled here, except in boosted trees. These rescale weights when a node is opened,
+    because the certificate uses the rescaled weights.
     """
     cdef Py_ssize_t j
     cdef int found = 0
@@ -313,7 +314,7 @@ cdef inline Judge judge_of(const Tree* t, Py_ssize_t e, int64_t* work) noexcept 
 
 
 cdef inline double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """Return the decrease of the certificate by a split, as a key; `mass`: weights of both children."""
+    """Return the decrease of the certificate by a split as a heap key; `mass`: weights of the children."""
     cdef double before = boosted_mass(t, e), after = 0.0, votes
     cdef int side
     for side in range(2):
@@ -324,7 +325,7 @@ cdef inline double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_
 
 
 cdef inline double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """Return the decrease of the impurity by a split, as a key; `mass`: sums of both children."""
+    """Return the decrease of the impurity by a split, as a heap key; `mass`: sums of both children."""
     cdef Judge at = judge_of(t, e, t.work)
     cdef double scale = t.node[e].scale, unit = unit_of(t, e), before, after
     if t.squares:
@@ -333,5 +334,5 @@ cdef inline double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* 
     before = impurity(t.criterion, t.n_classes, at.mass)
     after = (impurity(t.criterion, t.n_classes, mass)
              + impurity(t.criterion, t.n_classes, mass + t.n_classes))
-    # `unit` is a power of two here, so that this scaling is exact.
+    # `unit` is a power of two here, so multiplying by it is exact.
     return decrease(before * unit, (before - after) * unit)

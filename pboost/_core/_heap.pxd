@@ -1,5 +1,5 @@
-# A max-heap of item numbers by key; ties go to the lowest number. Keys that differ only by rounding errors
-# must be equal, so make all keys with `rounded` or `decrease`.
+# A max-heap of item numbers by key; ties go to the lowest number. Make all keys with `rounded` or
+# `decrease`, so that keys that differ only by rounding errors are equal.
 from libc.math cimport rint
 from libc.string cimport memcpy
 
@@ -61,9 +61,9 @@ cdef inline double rounded(double key) noexcept nogil:
 
 
 cdef inline double decrease(double before, double lowered) noexcept nogil:
-    """Return the key of a split that reduces `before` by `lowered`.
+    """Return the key of a split that lowers the criterion from `before` by `lowered`.
 
-    The reduction is rounded to a multiple of 2**-40 of `before`, so that rounding errors do not count.
+    The decrease is rounded to a multiple of 2**-40 times `before`, which removes rounding errors.
     """
     cdef double share = lowered / before if before > 0.0 else 0.0
     return rounded(before * (rint(share * 2.0**40) * 2.0**-40))

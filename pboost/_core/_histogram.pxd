@@ -1,8 +1,8 @@
 # Class histograms of binned features: the inner loop of every search on bins.
 #
-# Rows are numbered class by class (class -1 first), so that one pass adds one weight per row and bin
-# instead of two. Weights are 64-bit fixed point: sums are exact, hence independent of the order of rows, of
-# the number of threads and of the way in which they are computed.
+# Rows are numbered class by class, class -1 first, so that each row adds to one histogram instead of two.
+# Weights are 64-bit fixed-point numbers. Their sums are exact and do not depend on the order of rows or on
+# the number of threads.
 from libc.string cimport memset
 
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
@@ -20,13 +20,13 @@ cdef extern from *:
     uint64_t load8 "pboost_load8"(const uint8_t* p) noexcept nogil
 
 cdef enum:
-    GROUP = 4  # features whose histograms are built in one pass over the weights
+    GROUP = 4  # number of features whose histograms are built in one pass over the weights
 
 
 cdef inline void add_histogram(
     const uint8_t* codes, const int64_t* weight, Py_ssize_t start, Py_ssize_t stop, int64_t* mass
 ) noexcept nogil:
-    """Add the weight of the rows start..stop-1 with code b to mass[b]."""
+    """Add the weights of the rows start..stop-1 to mass, indexed by the rows' bin codes."""
     cdef Py_ssize_t i
     for i in range(start, stop):
         mass[codes[i]] += weight[i]
@@ -36,9 +36,9 @@ cdef inline void add_group_histograms(
     const uint8_t* codes, Py_ssize_t stride, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t* mass,
 ) noexcept nogil:
-    """Add histograms of GROUP features whose codes are `stride` apart; mass has MAX_BINS per feature.
+    """Add the histograms of GROUP features, with MAX_BINS entries each; their codes are `stride` apart.
 
-    Two tables per feature, for even and odd rows, hide the latency of adding to a bin just written.
+    Even and odd rows use separate histograms, so that an addition need not wait for the previous one.
     """
     cdef int64_t[GROUP][2][MAX_BINS] table
     cdef Py_ssize_t i = start, b
@@ -69,7 +69,7 @@ cdef inline void class_histograms(
     const uint8_t* codes, Py_ssize_t stride, int n_features, const int64_t* weight,
     Py_ssize_t n_negative, Py_ssize_t n, int64_t* negative, int64_t* positive,
 ) noexcept nogil:
-    """Compute the class weights per bin of up to GROUP features; each output has MAX_BINS per feature."""
+    """Compute the class weights per bin of up to GROUP features; each output has MAX_BINS entries."""
     cdef Py_ssize_t f
     memset(negative, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))
     memset(positive, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))

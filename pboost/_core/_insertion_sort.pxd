@@ -20,7 +20,7 @@ cdef inline void insertion_sort(uint64_t* items, Py_ssize_t n) noexcept nogil:
 cdef inline void insert_by_key(
     double* keys, int32_t* items, Py_ssize_t n, double key, int32_t item
 ) noexcept nogil:
-    """Insert an item into n items sorted by key, after equal keys; NaN keys come last."""
+    """Insert an item into n items sorted by key, after items with an equal key. NaN keys come last."""
     cdef Py_ssize_t i = n
     while i > 0 and (keys[i - 1] > key or (keys[i - 1] != keys[i - 1] and key == key)):
         keys[i], items[i] = keys[i - 1], items[i - 1]

@@ -1,10 +1,9 @@
-# Search of one feature with missing values at one node: they are tried in the right child, then in the
-# left.
+# Search for the split of one feature with missing values at one node. Missing values are tried in the right
+# child, then in the left.
 #
-# In sorted order, rows with a missing value come last; in binned features they have the code after the last
-# bin. On the right, they are one more bin. On the left, their sums are added to the left of every split,
-# and positions count them, too: known row i is at position i + n_missing, so the order is read from
-# n_missing entries earlier. A place is a number of known rows, or a bin.
+# In sorted order, rows with a missing value come last. Binned features have a separate bin for missing
+# values, after all others. If missing values go to the left, their sums are added to the left side of every
+# split, and the position of a split includes their number.
 #
 # The split between known and missing values has the missing values on the right.
 from libc.math cimport INFINITY, sqrt
@@ -26,12 +25,12 @@ from pboost._core.split cimport (
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
-    FEW_CODES = 256  # with more rows, the first missing one is found by bisection
+    FEW_CODES = 256  # if there are more rows, the first missing value is found by bisection
 cdef enum:
     BELOW = 0
     ABOVE = 1
 
-# The rows of a node with a missing value, for two classes: their number and class weights.
+# Number and class weights of a node's rows with a missing value, for two classes.
 cdef struct Missing:
     Py_ssize_t n
     int64_t negative, positive
@@ -40,13 +39,13 @@ cdef struct Missing:
 cdef inline Py_ssize_t count_known(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int32_t* order
 ) noexcept nogil:
-    """Count the rows of a node with a known value in a sorted feature; they come first."""
+    """Count the rows of a node with a known value in a sorted feature. These rows come first."""
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t first = 0, last = size_of(t, e), middle
     if codes[row_of(order[last - 1])] < t.n_bins[f]:
         return last
     last -= 1
-    if last < FEW_CODES:  # missing rows are tied, except for the first
+    if last < FEW_CODES:  # all rows with a missing value are marked as tied, except for the first
         while is_tied(order[last]):
             last -= 1
         return last
@@ -91,10 +90,10 @@ cdef inline double score_asking(const Limits* limits, const Missing* missing) no
 cdef inline double limit_apart(
     const Limits* limits, const Missing* missing, double limit
 ) noexcept nogil:
-    """Return the score above which a split of the known rows alone need not be tried.
+    """Return a score limit: splits of the known rows that score above it need not be tried.
 
-    With the missing rows on either side its score is above `limit`: criteria are concave, so that merging
-    two of three parts does not lower a score.
+    Adding the missing rows on either side cannot bring such a split to `limit`: merging two of three parts
+    does not lower a concave criterion.
     """
     cdef double apart = score(
         limits.criterion, <double>missing.positive, <double>missing.negative, 0.0, 0.0)
@@ -102,14 +101,15 @@ cdef inline double limit_apart(
     limit /= BOUND_SLACK
     if limits.criterion != KEARNS_MANSOUR:
         return (limit - apart) / BOUND_SLACK
-    root = (sqrt(limit) - sqrt(apart)) / BOUND_SLACK  # a score is the square of half the criterion
+    root = (sqrt(limit) - sqrt(apart)) / BOUND_SLACK  # the score is the square of half the criterion
     return root * root if root >= 0.0 else -1.0
 
 
 cdef inline double try_sides(
     const Limits* limits, const Missing* missing, int64_t ln, int64_t lp, Py_ssize_t count, double best
 ) noexcept nogil:
-    """Return the least of `best` and the scores of a split with the missing rows right and left."""
+    """Return the least of `best` and the split's scores with missing values on the right and on the left.
+    """
     if is_legal(limits, ln, lp, count):
         best = min(best, cut_score(limits, ln, lp))
     ln += missing.negative
@@ -119,7 +119,7 @@ cdef inline double try_sides(
     return best
 
 
-# The splits of few known rows: class weights and number of rows on the left.
+# The splits of a small number of known rows: class weights and number of rows on the left.
 cdef struct Cuts:
     Py_ssize_t n
     int64_t[FEW_SORTED] ln
@@ -133,7 +133,7 @@ cdef inline void list_cuts(
 ) noexcept nogil:
     """List the splits between the rows start..stop-1.
 
-    INOUT ln, lp: class weights left of `start`, then left of `stop`.
+    INOUT ln, lp: class weights of the rows before `start`, then before `stop`.
     """
     cdef int64_t positive = lp[0], both = ln[0] + lp[0], w
     cdef Py_ssize_t i, n = 0
@@ -152,7 +152,7 @@ cdef inline void list_cuts(
 cdef inline double try_cuts(
     const Limits* limits, const Missing* missing, const Cuts* cuts, double best, double found
 ) noexcept nogil:
-    """Return the least of `best` and the scores of the splits; scores above `found` may be missed."""
+    """Return the least of `best` and the scores of the splits. Scores above `found` may be ignored."""
     cdef double[4][FEW_SORTED] mass
     cdef double[FEW_SORTED] apart
     cdef Masses masses
@@ -172,7 +172,7 @@ cdef inline double try_cuts(
     limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     if cuts.n == 0 or apart[lead] > limit:
         return best
-    # Try the most promising split first: it lowers the limit for all others.
+    # Try the most promising split first, because a low score excludes many others.
     best = try_sides(limits, missing, cuts.ln[lead], cuts.lp[lead], cuts.count[lead], best)
     limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     for k in range(cuts.n):
@@ -182,7 +182,7 @@ cdef inline double try_cuts(
 
 
 cdef inline double ask(const Limits* limits, const Missing* missing) noexcept nogil:
-    """Return the score of the split between known and missing values, infinity if not allowed."""
+    """Return the score of the split between known and missing values, or infinity if it is not allowed."""
     return score_asking(limits, missing) if may_ask(limits, missing) else INFINITY
 
 
@@ -190,9 +190,9 @@ cdef inline double search_known_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     const Blocks* blocks, double best, double found,
 ) noexcept nogil:
-    """Search as `search_blocks`, with missing rows on both sides.
+    """Like `search_blocks`, but also try missing values on either side.
 
-    `blocks` has the scores of the known rows alone.
+    `blocks` contains the scores of the known rows alone.
     """
     cdef double limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     cdef Py_ssize_t b, lead = 0, turn, start
@@ -219,7 +219,7 @@ cdef inline double search_known(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t n_known,
     double found,
 ) noexcept nogil:
-    """Return the least score of a split, as `search_rows`."""
+    """Return the least score of a split, like `search_rows`."""
     cdef Blocks blocks
     cdef Cuts cuts
     cdef Limits known = limits[0]
@@ -257,7 +257,10 @@ cdef inline Py_ssize_t find_known(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     double limit, int64_t* below, int32_t* side,
 ) noexcept nogil:
-    """Return the first split within the limit, or -1. OUT below: class weights; side: of missing rows."""
+    """Return the first split within the limit, or -1.
+
+    OUT below: class weights of the left child; side: the child for missing values.
+    """
     cdef Py_ssize_t n_known = limits.n - missing.n, position
     side[0] = ABOVE
     below[0] = below[1] = 0
@@ -275,15 +278,15 @@ cdef inline Py_ssize_t find_known(
     return position - missing.n if position >= 0 else -1
 
 
-# Sorted rows, any target.
+# Sorted rows with any kind of target.
 
 cdef inline Py_ssize_t scan_known(
     const Tree* t, Py_ssize_t e, const int32_t* order, Py_ssize_t n_known, double limit,
     double found, double* best, int64_t* work, int64_t* below,
 ) noexcept nogil:
-    """Search as `scan_order` if the rows from `n_known` on have a missing value.
+    """Like `scan_order`; the rows from position `n_known` on have a missing value.
 
-    To locate a split, also set the child of missing values.
+    To locate a split, also set the child for missing values.
     """
     cdef Py_ssize_t n = size_of(t, e), position, i, j, stop, first = 0
     cdef int32_t* side = &t.node[e].missing
@@ -303,7 +306,7 @@ cdef inline Py_ssize_t scan_known(
         return -1
     at = judge_of(t, e, work)
     for turn in range(ABOVE, BELOW - 1, -1):
-        stop = n_known  # includes the split just before the missing rows
+        stop = n_known  # includes the split just before the rows with missing values
         if t.squares:
             sums.below.w = sums.below.v = 0
         else:
@@ -335,7 +338,7 @@ cdef inline Py_ssize_t scan_known_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """Search as `scan_class_bins`, with missing values."""
+    """Like `scan_class_bins`, but with missing values."""
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t k = t.n_classes, j, place, last
     cdef int64_t* cells = work + 4 * k
@@ -369,7 +372,7 @@ cdef inline Py_ssize_t scan_known_bins(
 
 
 cdef inline void put_below(const Edges* edges, Edges* out) noexcept nogil:
-    """Move the missing rows, the last bin of `edges`, to the left of all edges of the known rows."""
+    """Add the missing values, the last bin of `edges`, to the left side of all splits."""
     cdef Py_ssize_t i, last = edges.last - 1
     cdef int64_t one = edges.one[last] - edges.one[last - 1]
     cdef int64_t two = edges.two[last] - edges.two[last - 1]
@@ -384,7 +387,7 @@ cdef inline Py_ssize_t scan_known_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Search as `scan_edges`, with missing values."""
+    """Like `scan_edges`, but with missing values."""
     cdef Edges above, other
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i, n_bins = t.n_bins[f], asked = -1
@@ -435,7 +438,7 @@ cdef inline Py_ssize_t scan_column_with_holes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Search as `scan_column`, with missing values; to locate a split, also set their child."""
+    """Like `scan_column`, but with missing values; to locate a split, also set their child."""
     cdef const int32_t* order
     if t.exact:
         order = t.order + f * t.n + t.node[e].start

@@ -1,10 +1,13 @@
-# Search of one categorical feature at one node: a split is the set of the categories that go right.
+# Search for the split of one categorical feature at one node. A split is the set of categories that go to
+# the right child.
 #
-# For two classes the search is the same as for stumps. Otherwise the categories with weight at the node are
-# sorted by their mean target, or by the first principal component of their class shares, and each prefix of
-# this order is tried as the left child, with missing values on the right, then on the left. For regression
-# the best of these splits is the best set. With smoothed shares, and for more than two classes, each
-# category is also tried against the rest. Categories without weight at the node go with the missing values.
+# For two classes, the search is in _categories.pxd. Otherwise, the categories with positive weight at the
+# node are sorted by their mean target or, for more than two classes, by the first principal component of
+# their class shares. Each prefix of this order is tried as the left child, with missing values on the
+# right, then on the left. For regression, the best of all sets is among these. With more than two classes
+# or with smoothing, each single category is also tried as the right child.
+#
+# Categories without weight at the node go to the same child as missing values.
 from libc.math cimport INFINITY, fabs
 
 from pboost._core cimport _categories as _levels
@@ -16,22 +19,23 @@ from pboost._core.split cimport Judge, Moment, Sums, impurity, may_cut, square_s
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
 
 cdef enum:
-    WORDS = 4  # words of a set
+    WORDS = 4  # 64-bit words per set
 cdef enum:
     MOST_STEPS = 50  # maximum number of power iterations
 cdef extern from *:
     """
-    /* The power iteration stops when no entry of the direction changes by more; the largest is 1. */
+    /* The power iteration stops if no entry of the direction changes by more than this number. The largest
+       entry is 1. */
     #define PBOOST_SAME_DIRECTION 1e-7
-    /* Entries from about half the largest are large. The limit is not 1/2, because that value is
-       frequent. */
+    /* Entries of at least this size are large, relative to the largest. The limit is not 1/2, because 1/2
+       is a frequent value. */
     #define PBOOST_LARGE 0.4999
     """
     const double SAME_DIRECTION "PBOOST_SAME_DIRECTION"
     const double LARGE "PBOOST_LARGE"
 
-# The categories of a feature with weight at a node, in order. The cell of each category has `k` sums, then
-# the number of rows; `pull` is the weight by which shares are pulled to the shares of the node.
+# The categories of a feature with positive weight at a node, sorted. Each cell has `k` sums and the number
+# of rows of a category. `pull` is the weight with which the shares of the node enter smoothed shares.
 cdef struct Levels:
     const int64_t* cells
     Py_ssize_t k, n, n_missing
@@ -57,7 +61,8 @@ cdef inline int64_t weight_of(const Tree* t, const int64_t* mass) noexcept nogil
 cdef inline void project_levels(
     Levels* levels, const int64_t* node, const double* mean, const double* v
 ) noexcept nogil:
-    """Compute the keys: the deviation of each category's shares from the mean, along a direction."""
+    """Compute the sort keys: deviations of the categories' class shares from the mean, along a direction.
+    """
     cdef double pulled = 0.0, centre = 0.0, sum_
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell
@@ -74,7 +79,7 @@ cdef inline void project_levels(
 cdef inline double add_shares(
     const Levels* levels, const int64_t* node, bint along, double* out
 ) noexcept nogil:
-    """Sum the shares of the categories, multiplied by their weights and, if `along`, keys. OUT out."""
+    """Sum the class shares of the categories, weighted and, if `along`, times the keys. OUT out."""
     cdef double factor, factors = 0.0, parts = 0.0
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell
@@ -96,7 +101,7 @@ cdef inline double add_shares(
 
 
 cdef inline double scaled(double* v, Py_ssize_t k) noexcept nogil:
-    """Divide by the largest absolute entry and return it; a zero vector stays as it is."""
+    """Divide a vector by its largest absolute entry and return this entry; a zero vector is unchanged."""
     cdef double most = 0.0
     cdef Py_ssize_t j
     for j in range(k):
@@ -110,7 +115,7 @@ cdef inline double scaled(double* v, Py_ssize_t k) noexcept nogil:
 cdef inline void begin_direction(
     Levels* levels, const int64_t* node, const double* mean, double* v, double* next_
 ) noexcept nogil:
-    """Begin with the deviation of the category farthest from the mean, the first of ties."""
+    """Start with the deviation of the category that is farthest from the mean; ties go to the first."""
     cdef double far, most = -1.0, part
     cdef Py_ssize_t i, j, k = levels.k
     cdef int32_t l
@@ -132,9 +137,9 @@ cdef inline void begin_direction(
 cdef inline void find_direction(
     Levels* levels, const int64_t* node, double* mean, double* v, double* next_
 ) noexcept nogil:
-    """Find the first principal component of the categories' shares by power iteration.
+    """Find the first principal component of the categories' class shares by power iteration.
 
-    The last of its large entries is positive. OUT mean, v; the keys are computed along v.
+    The sign is chosen so that the last large entry is positive. OUT mean, v, and the keys along v.
     """
     cdef double total, parts, change
     cdef Py_ssize_t j, step, k = levels.k
@@ -165,7 +170,7 @@ cdef inline void find_direction(
 
 
 cdef inline void sort_levels(Levels* levels) noexcept nogil:
-    """Sort the categories by key, ties by number."""
+    """Sort the categories by key; ties go to the lowest number."""
     cdef Py_ssize_t i, j
     cdef int32_t level
     cdef double key
@@ -179,7 +184,8 @@ cdef inline void sort_levels(Levels* levels) noexcept nogil:
 
 
 cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* levels) noexcept nogil:
-    """Return the pull as for two classes; for regression, with the variance of the node's targets."""
+    """Return `pull` as for two classes; for regression, it depends on the variance of the node's targets.
+    """
     cdef const int64_t* node = t.mass + width(t) * e
     cdef double known = 0.0, squares = 0.0, apart, mass, rows = <double>size_of(t, e)
     cdef double loss = t.node[e].loss * (t.node[e].scale * unit_of(t, e)) * t.node[e].scale
@@ -202,7 +208,7 @@ cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* leve
 cdef inline void list_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* work, int64_t* cells, Levels* levels
 ) noexcept nogil:
-    """List the categories with weight at the node, in order."""
+    """List the categories with positive weight at the node, sorted."""
     cdef const int64_t* node = t.mass + width(t) * e
     cdef double* mean = <double*>(work + t.n_classes)
     cdef const int64_t* cell
@@ -232,11 +238,11 @@ cdef inline void list_levels(
     sort_levels(levels)
 
 
-# Sets. As for two classes, only the part of the difference between the children that smoothed shares leave
-# counts: the projection of the smoothed difference on the actual one.
+# Sets of categories. With smoothing, a score counts only part of the difference between the children: the
+# projection of the smoothed difference on the actual difference.
 
-# Departures of sums from their expectation at the node, if shares are smoothed: of the left categories and
-# of all; `k` numbers each.
+# With smoothing: departures of sums from their expectation at the node, for the left categories and for all
+# categories; `k` numbers each.
 cdef struct Departures:
     double* left
     double* all
@@ -246,7 +252,7 @@ cdef inline void add_departure(
     const Tree* t, const int64_t* node, const Levels* levels, const int64_t* cell, double pull,
     int sign, double* out,
 ) noexcept nogil:
-    """Add the departure of a category, or subtract it."""
+    """Add or subtract the departure of a category."""
     cdef double mass = <double>weight_of(t, cell), part = mass / levels.total
     cdef double kept = sign * mass / (mass + pull) if mass > 0.0 else 0.0
     cdef Py_ssize_t j
@@ -273,7 +279,7 @@ cdef inline double kept_of(
     const Tree* t, const int64_t* node, const Levels* levels, const int64_t* left,
     const Departures* smoothed,
 ) noexcept nogil:
-    """Return the part of the difference between the children that smoothing leaves, from 0 to 1."""
+    """Return the fraction of the difference between the children that remains after smoothing."""
     cdef double part = <double>weight_of(t, left) / levels.total, along = 0.0, square = 0.0, apart
     cdef Py_ssize_t j
     for j in range(1 if t.squares else 0, levels.k):
@@ -287,7 +293,8 @@ cdef inline double score_set(
     const Tree* t, const Judge* at, const int64_t* left, Py_ssize_t n_below, double kept,
     int64_t* work,
 ) noexcept nogil:
-    """Return the score of a split, of which the part `kept` counts; INFINITY if not allowed."""
+    """Return the score of a split, with its gain reduced to the fraction `kept`; INFINITY if not allowed.
+    """
     cdef Sums sums
     cdef double part, below
     cdef Py_ssize_t j
@@ -310,10 +317,10 @@ cdef inline Py_ssize_t first_set(
     const Tree* t, const Levels* levels, const Judge* at, int turn, double limit, double* best,
     int64_t* left, int64_t* work, const Departures* smoothed,
 ) noexcept nogil:
-    """Try the sets with the missing values in one child and lower `best`.
+    """Try the sets with the missing values in the child `side`, and lower `best` to the least score.
 
-    Returns the first set within `limit`: the number of left categories, or `levels.n + 1 + i` if category i
-    is alone on the right, or -1. OUT left: the sums of the left child.
+    Return the first set with a score within `limit`: the number of left categories, or `levels.n + 1 + i`
+    if only category i is on the right, or -1. OUT left: the sums of the left child.
     """
     cdef Py_ssize_t i, j, n_below, k = levels.k
     cdef bint is_smoothed = levels.pull > 0.0
@@ -332,14 +339,14 @@ cdef inline Py_ssize_t first_set(
         kept = 1.0
         if is_smoothed:
             add_departure(t, at.mass, levels, cell, levels.pull, 1, smoothed.left)
-            # The split between categories and missing values is a single one and is not smoothed.
+            # The split between known and missing values is not smoothed.
             if i < levels.n - 1:
                 kept = kept_of(t, at.mass, levels, left, smoothed)
         here = score_set(t, at, left, n_below, kept, work)
         best[0] = min(best[0], here)
         if here <= limit:
             return i + 1
-    for i in range(levels.n if is_smoothed or not t.squares else 0):  # each alone on the right
+    for i in range(levels.n if is_smoothed or not t.squares else 0):  # each single category on the right
         cell = levels.cells + levels.level[i] * (k + 1)
         for j in range(k):
             left[j] -= cell[j]
@@ -361,7 +368,7 @@ cdef inline Py_ssize_t first_of_two(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int64_t* cells, double limit, double* best,
     Levels* levels, int* turn, int64_t* left,
 ) noexcept nogil:
-    """Search as `first_set` for two classes, with missing values on both sides. OUT turn: their side."""
+    """Like the search for two classes, with missing values in either child. OUT turn: the child."""
     cdef _levels.Levels two
     cdef _levels.LevelCut cut
     cdef Limits limits = two_classes(t, e)
@@ -383,9 +390,10 @@ cdef inline void put_set(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const Levels* levels, Py_ssize_t place, int turn,
     const int64_t* below,
 ) noexcept nogil:
-    """Store the categories of the right child.
+    """Store the set of categories of the right child.
 
-    Categories without weight go with missing values, or to the heavier child if there are none.
+    Categories without weight go to the same child as missing values, or to the heavier child if there are
+    none.
     """
     cdef uint64_t* subset = t.subset + WORDS * e
     cdef uint8_t[MAX_BINS] above
@@ -409,7 +417,7 @@ cdef inline Py_ssize_t scan_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """Search as `scan_column`; to locate a split, also store its set and the child of missing values."""
+    """Like `scan_column`; to locate a split, also store its set and the child for missing values."""
     cdef Levels levels
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t[2] two

@@ -1,7 +1,7 @@
 # Choice of the feature that splits a node, if features have costs.
 #
-# A row pays each item (the cost of a feature, or of its group) once. All rows of a node have taken the same
-# path, so that they have paid for the features on this path.
+# A cost item is the cost of one feature or of a group of features. A row pays each item once. All rows of a
+# node have compared the same features, so they have paid for the same items.
 from libc.math cimport INFINITY, sqrt
 
 from pboost._core._grower cimport Tree
@@ -10,7 +10,7 @@ from pboost._core.types cimport int32_t
 
 
 cdef inline void take_costs(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Compute the amount of each item that a row of the node still has to pay."""
+    """Compute the amount that a row of the node still has to pay for each item."""
     cdef Py_ssize_t k
     cdef const int32_t* items
     for k in range(t.n_items):
@@ -24,7 +24,7 @@ cdef inline void take_costs(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
-    """Return the cost of comparing a feature for a row of the node, after `take_costs`."""
+    """Return the cost of comparing a feature, for a row of the node. Call `take_costs` first."""
     cdef const int32_t* items = t.item + 2 * f
     cdef double cost = t.comparison_cost
     if items[0] >= 0:
@@ -35,8 +35,8 @@ cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double lowered_by(const Tree* t, double before, double score) noexcept nogil:
-    """Return by how much a split with this score lowers the criterion, which is `before` at the node."""
-    if t.n_classes != 2:  # regression scores are in other units
+    """Return the decrease of the criterion, from `before`, by a split with this score."""
+    if t.n_classes != 2:  # these scores have the scale of `before`
         return before - score
     if t.criterion == KEARNS_MANSOUR:
         return before - 2.0 * sqrt(score)
@@ -44,9 +44,10 @@ cdef inline double lowered_by(const Tree* t, double before, double score) noexce
 
 
 cdef inline double least_for(double worth, double cost) noexcept nogil:
-    """Return the decrease that a split needs at this cost to be worth as much.
+    """Return the decrease that a split with this cost needs to be equally good.
 
-    A split that raises the criterion, as smoothed sets of categories can, is worse if it costs more.
+    Smoothed splits by categories may increase the criterion. In that case, a higher cost makes a split
+    worse.
     """
     return worth * cost if worth >= 0.0 else worth / cost
 
@@ -54,7 +55,7 @@ cdef inline double least_for(double worth, double cost) noexcept nogil:
 cdef inline Py_ssize_t worth_most(
     const Tree* t, Py_ssize_t e, const Judge* at, Py_ssize_t n_picked
 ) noexcept nogil:
-    """Return the position of the picked feature whose best split lowers the criterion most for its cost.
+    """Return the position in `picked` of the feature with the best decrease per cost.
 
     Ties go to the cheapest feature, then to the first. At least one feature must have a split.
     """

@@ -1,4 +1,4 @@
-# Assignment of a node's rows to its children: by position, bin, missing value or set of categories.
+# Assignment of the rows of a node to its children: by threshold, missing value or set of categories.
 from pboost._core._grower cimport Node, Tree, cells_of, size_of, width
 from pboost._core._missing cimport count_known
 from pboost._core._node_categories cimport WORDS
@@ -8,14 +8,14 @@ from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint
 
 
 cdef inline int kind_of(const Tree* t, Py_ssize_t f) noexcept nogil:
-    """Return the kind of a feature, see types.pxd."""
+    """Return the kind of a feature: see types.pxd."""
     return 0 if t.special == NULL else t.special[f]
 
 
 cdef inline void sides_of_codes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, uint8_t* above
 ) noexcept nogil:
-    """Set the child of each code for the split of a node."""
+    """Store the child of each bin code for the split of a node."""
     cdef Py_ssize_t code, n_bins = t.n_bins[f]
     for code in range(n_bins):
         if kind_of(t, f) & LEVELS:
@@ -27,7 +27,8 @@ cdef inline void sides_of_codes(
 
 
 cdef inline bint has_set(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return whether a node is split by a nonempty set; an empty one separates missing values."""
+    """Return whether a node is split by a nonempty set. An empty set separates known from missing values.
+    """
     cdef const uint64_t* subset = t.subset + WORDS * e
     return (kind_of(t, t.node[e].feature) & LEVELS
             and (subset[0] | subset[1] | subset[2] | subset[3]) != 0)
@@ -36,9 +37,10 @@ cdef inline bint has_set(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline Py_ssize_t mark_special(
     const Tree* t, Py_ssize_t e, Py_ssize_t place, int64_t* below
 ) noexcept nogil:
-    """Mark the children of a node's rows by a special sorted feature, and partition the feature.
+    """Assign the rows of a node to its children by a sorted feature with missing values or categories.
 
-    Returns the number of left rows. OUT below: their class weights, unless NULL.
+    Also partition the order of the feature. Return the number of left rows. OUT below: their class weights,
+    unless NULL.
     """
     cdef Py_ssize_t f = t.node[e].feature, n = size_of(t, e), n_below = 0, n_known, i
     cdef int32_t* order = t.order + f * t.n + t.node[e].start
@@ -76,7 +78,7 @@ cdef inline Py_ssize_t mark_special(
 cdef inline void note_cut(
     const Tree* t, Py_ssize_t e, Py_ssize_t place, uint8_t* above
 ) noexcept nogil:
-    """Store the bins on either side of a binned feature's threshold. OUT above: the child of each code."""
+    """Store the bins on both sides of a binned feature's threshold. OUT above: the child of each code."""
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     sides_of_codes(t, e, f, place, above)
@@ -86,7 +88,7 @@ cdef inline void note_cut(
 
 
 cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
-    """Mark the child of each code if the rows are on workers; return the number of left rows."""
+    """Store the child of each code if the rows are on workers; return the number of left rows."""
     cdef const int64_t* cells = cells_of(t, t.node[e].feature)
     cdef Py_ssize_t code, k = width(t)
     cdef int64_t n_below = 0
@@ -98,7 +100,10 @@ cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place)
 
 
 cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
-    """Partition a node's rows by a special binned feature; return the number of left rows."""
+    """Partition the rows of a node by a binned feature; return the number of left rows.
+
+    The feature has missing values or categories.
+    """
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     cdef uint8_t[MAX_BINS] above
@@ -110,7 +115,7 @@ cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t plac
 cdef inline void mass_below(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, int64_t* below
 ) noexcept nogil:
-    """Sum the class weights left of a position in a sorted feature, or left of a split between bins."""
+    """Sum the class weights of the rows to the left of a split of a sorted or binned feature."""
     cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef uint8_t[MAX_BINS] above

@@ -1,4 +1,4 @@
-# The split of a node: the best split of all its features, of any kind.
+# The split of a node: the best split of all features of any kind.
 from libc.math cimport INFINITY
 
 from pboost._core._grower cimport Found, Tree, judge_of
@@ -15,7 +15,7 @@ cdef inline Py_ssize_t scan(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Search as `scan_column`, for any kind of feature; a better categorical split invalidates `kept`."""
+    """Like `scan_column`, for any kind of feature; a better categorical split invalidates `kept`."""
     cdef int kind = kind_of(t, f)
     cdef Py_ssize_t place
     if kind == 0:
@@ -32,12 +32,12 @@ cdef inline double search_columns(
     const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found, int64_t* work,
     Found* kept,
 ) noexcept nogil:
-    """Search the picked features first..last-1 and return the least of their scores and `found`.
+    """Search the picked features first..last-1; return the least of `found` and their scores.
 
-    Splits that are worse than `found` may be missed. `kept`: as in `scan_column`, or NULL.
+    Splits that score above `found` may be ignored. `kept`: as in `scan_column`, or NULL.
     """
     cdef Py_ssize_t i
-    cdef bint has_costs = t.item != NULL  # then the best split need not have the least score
+    cdef bint has_costs = t.item != NULL  # with costs, the best split need not have the least score
     if kept != NULL:
         kept.node, kept.score = -1, INFINITY
     for i in range(first, last):
@@ -49,7 +49,7 @@ cdef inline double search_columns(
 
 
 cdef inline bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nogil:
-    """Choose the feature and the score limit of a node's split; return False if there is none."""
+    """Choose the feature of a node's split, and the score limit; return False if there is no split."""
     cdef Judge at = judge_of(t, e, t.work)
     cdef Py_ssize_t i
     cdef int32_t f = -1
@@ -73,7 +73,7 @@ cdef inline bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nog
 cdef inline Py_ssize_t cut_of(
     const Tree* t, Py_ssize_t e, const Found* kept, int64_t* below
 ) noexcept nogil:
-    """Return the place of the split that `choose` has chosen. OUT below: sums of the left child."""
+    """Return the place of the split chosen by `choose`. OUT below: sums of the left child."""
     cdef Py_ssize_t f = t.node[e].feature, place
     cdef double ignored = INFINITY
     if kept.node == e and kept.feature == f:
@@ -82,6 +82,6 @@ cdef inline Py_ssize_t cut_of(
     pack_rows(t, e)
     t.node[e].missing = -1
     place = scan(t, e, f, t.node[e].limit, INFINITY, &ignored, t.work, below, NULL)
-    if place < 0:  # never, if two passes agree on scores; else any split is better than none
+    if place < 0:  # if rounding errors hide the split, use any split
         place = scan(t, e, f, INFINITY, INFINITY, &ignored, t.work, below, NULL)
     return place

@@ -1,8 +1,8 @@
-# The targets at a regression node: their mean, squared error, and deviations from the mean in fixed point.
+# The targets at a regression node: their mean, squared error, and fixed-point deviations from the mean.
 #
-# On bins all sums are of integers, so that they do not depend on the order of rows. Their units follow from
-# the range of the targets and from the weight at the node. Rounding errors are summed, too, in units FINER
-# times finer.
+# Searches on bins sum only integers, so that sums do not depend on the order of rows. The units depend on
+# the range of the targets and on the weight of the node. The rounding errors of the terms are summed as
+# well, in units that are FINER times smaller.
 from libc.math cimport frexp, ldexp, rint
 
 from pboost._core._grower cimport (
@@ -16,25 +16,25 @@ cdef enum:
     MOST_SQUARE_SCALE = 1000
 cdef extern from *:
     """
-    /* The units of rounding errors are this much finer: with 2**31 rows their sums fit 64 bits. */
+    /* The unit of rounding errors is smaller by this factor. Sums over 2**31 rows fit into 64 bits. */
     #define PBOOST_FINER 1073741824.0
     """
     const double FINER "PBOOST_FINER"
 
-# Sums of weight times deviation, on the scale of the node, and of weight times squared deviation, on a
-# scale of their own: as integers, and the rounding errors of each in finer units.
+# Sums of weight times deviation, and of weight times squared deviation. Each has its own scale and is
+# stored as an integer plus the sum of its rounding errors in finer units.
 cdef struct Sums:
     double scale
     int64_t v, v_low, square, square_low
 
 
 cdef inline double weight_at(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the weight of a node in the units of the row weights."""
+    """Return the weight of a node in the unit of the row weights."""
     return mass_of(t, e) * unit_of(t, e)
 
 
 cdef inline double full_scale(double largest, int most) noexcept nogil:
-    """Return a power of two that scales numbers up to `largest` to less than 2**FULL_BITS."""
+    """Return the power of two that scales numbers up to `largest` below 2**FULL_BITS."""
     cdef int exponent = 0
     frexp(largest, &exponent)
     return ldexp(1.0, min(FULL_BITS - exponent, most))
@@ -47,7 +47,7 @@ cdef inline double clamped(double value, double least, double most) noexcept nog
 cdef inline double begin_squares(
     const Tree* t, Py_ssize_t e, double least, double most
 ) noexcept nogil:
-    """Set the units of a node's sums for targets in a range; return the scale of the squares."""
+    """Choose the units of a node's sums for targets in a range; return the scale of the squares."""
     cdef double total = weight_at(t, e), width = most - least
     t.node[e].scale = full_scale(total * width, MOST_SCALE)
     t.node[e].pure = most == least
@@ -57,7 +57,7 @@ cdef inline double begin_squares(
 cdef inline void first_mean(
     const Tree* t, Py_ssize_t e, double least, double most, int64_t above
 ) noexcept nogil:
-    """Set the mean, up to rounding; `above`: the sum of weight times (target - `least`)."""
+    """Set the mean, up to rounding. `above`: the sum of weight times (target - `least`)."""
     cdef Node* node = &t.node[e]
     node.mean = clamped(least + <double>above / node.scale / weight_at(t, e), least, most)
 
@@ -65,7 +65,7 @@ cdef inline void first_mean(
 cdef inline void end_squares(
     const Tree* t, Py_ssize_t e, double least, double most, const Sums* sums
 ) noexcept nogil:
-    """Set the mean and the sum of squared deviations, both corrected for the rounding of the mean."""
+    """Compute the mean and the sum of squared deviations, corrected for the rounding of the mean."""
     cdef Node* node = &t.node[e]
     cdef double total = weight_at(t, e)
     cdef double rest = (<double>sums.v + <double>sums.v_low / FINER) / node.scale
@@ -76,7 +76,7 @@ cdef inline void end_squares(
 
 
 cdef inline void refine_moments(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Recompute the weights of a node in a finer unit if they are small."""
+    """Rescale the weights of a node if they are small."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i
     cdef int32_t row
@@ -92,7 +92,7 @@ cdef inline void refine_moments(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Measure as `measure_squares`, with integer sums."""
+    """Like `measure_squares`, with integer sums."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Node* node = &t.node[e]
     cdef Py_ssize_t i, n = size_of(t, e)
@@ -128,7 +128,7 @@ cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_sorted(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Measure as `measure_squares`, for sorted rows: with floating-point sums."""
+    """Like `measure_squares`, for sorted rows and with floating-point sums."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Node* node = &t.node[e]
     cdef Moment* mass = <Moment*>(t.mass + 2 * e)
@@ -160,7 +160,7 @@ cdef inline void measure_sorted(const Tree* t, Py_ssize_t e) noexcept nogil:
         t.moment[row].v = <int64_t>rint(t.weight[row] * deviation * node.scale)
         mass.w += t.moment[row].w
         mass.v += t.moment[row].v
-    # Correct the mean, and the sum of squares about it, for rounding.
+    # Correct the mean and the sum of squares for the rounding of the mean.
     node.mean = min(max(mean + rest / total, least), most)
     node.loss = max(squares - rest * rest / total, 0.0)
     node.pure = most == least

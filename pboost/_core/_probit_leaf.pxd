@@ -1,4 +1,5 @@
-# A leaf during ProbitBoost: its rows, feature by feature, centered and scaled by powers of two.
+# The rows of a leaf during ProbitBoost, stored feature by feature. Features are centered and scaled by
+# powers of two.
 from libc.math cimport INFINITY, frexp, ldexp
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport malloc
@@ -49,23 +50,23 @@ cdef struct Leaf:
     double mass
     int unit  # the original weights are w0 * 2**unit
     Scale scale
-    Py_ssize_t cells  # rows times features since the last check for signals
-    const int32_t* stop  # if not NULL, nonzero once the caller interrupts
+    Py_ssize_t cells  # number of cells processed since the last check for signals
+    const int32_t* stop  # unless NULL, becomes nonzero when the caller is interrupted
 
 
 cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept nogil:
-    """Allocate one piece of memory for leaves of so many rows; return False if this fails."""
+    """Allocate the arrays of a leaf as one block of memory; return False if this fails."""
     cdef Sums* sums = &leaf.sums
     cdef Py_ssize_t room = (rows + 7) // 8 * 8
     cdef Py_ssize_t size
-    # Features that are a multiple of 4096 bytes apart would compete for the same place in the cache.
+    # If features were a multiple of 4096 bytes apart, they would share the same lines of the cache.
     room += 8 if room % 512 == 0 else 0
     sums.room, leaf.d = room, d
     size = room * (d + 6) + 33 * d + 8
     leaf.memory = malloc(size * sizeof(double))
     if leaf.memory == NULL:
         return False
-    # With this alignment, registers of 64 bytes are read from one cache line.
+    # Align the features to cache lines of 64 bytes.
     sums.x = <double*>((<uintptr_t>leaf.memory + 63) & ~<uintptr_t>63)
     sums.w0 = sums.x + d * room
     sums.y = sums.w0 + room
@@ -86,7 +87,7 @@ cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept no
 cdef inline void multiply(double* x, Py_ssize_t n, int exponent, double minus) noexcept nogil:
     """Set x = (x - minus) * 2**exponent."""
     cdef int half = exponent // 2
-    # Two factors, as a single one may overflow or underflow.
+    # Multiply twice, because a single factor may overflow or underflow.
     cdef double first = ldexp(1.0, half), second = ldexp(1.0, exponent - half)
     cdef Py_ssize_t i
     for i in range(n):
@@ -94,7 +95,7 @@ cdef inline void multiply(double* x, Py_ssize_t n, int exponent, double minus) n
 
 
 cdef inline double known_mean(const Leaf* leaf, const double* x, double otherwise) noexcept nogil:
-    """Return the weighted mean of the values that are not missing, or `otherwise` if their weight is 0."""
+    """Return the weighted mean of the known values, or `otherwise` if their total weight is 0."""
     cdef double total = 0.0, mass = 0.0
     cdef Py_ssize_t i
     for i in range(leaf.m):
@@ -105,9 +106,9 @@ cdef inline double known_mean(const Leaf* leaf, const double* x, double otherwis
 
 
 cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
-    """Center and scale a feature and return whether it varies.
+    """Center and scale a feature; return whether it has more than one value.
 
-    Missing values become the mean of the others.
+    Missing values are replaced by the mean of the known values.
     """
     cdef double* x = leaf.sums.x + j * leaf.sums.room
     cdef double low = INFINITY, high = -INFINITY, mean = 0.0
@@ -143,7 +144,7 @@ cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
 cdef inline void load_weights(
     Leaf* leaf, const int32_t* rows, const double* weight,
 ) noexcept nogil:
-    """Copy the weights of a leaf, scaled by a power of two."""
+    """Copy the weights of the rows of a leaf, scaled by a power of two."""
     cdef Sums* sums = &leaf.sums
     cdef Py_ssize_t i
     cdef double most = 0.0
@@ -160,7 +161,7 @@ cdef inline void load_weights(
 cdef inline void load_rows(
     Leaf* leaf, const Rows* X, const int32_t* rows, Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil:
-    """Copy rows start..stop-1 of a leaf."""
+    """Copy the rows start..stop-1 into a leaf."""
     cdef Py_ssize_t i, j
     cdef const char* row
     for i in range(start, stop):
@@ -172,7 +173,7 @@ cdef inline void load_rows(
 cdef inline Py_ssize_t choose_class(
     Leaf* leaf, const int32_t* rows, const int32_t* label, int class_,
 ) noexcept nogil:
-    """Set Y to +1 for one class, else to -1; return the number of rows with +1."""
+    """Set y to +1 for the rows of one class and to -1 for others; return the number of rows with +1."""
     cdef Py_ssize_t i, inside = 0
     for i in range(leaf.m):
         leaf.sums.y[i] = 1.0 if label[rows[i]] == class_ else -1.0

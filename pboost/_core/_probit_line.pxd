@@ -6,11 +6,11 @@ from pboost._core.types cimport int32_t
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* Relative gain by which a later feature must be better: equal features tie. */
+    /* A feature is preferred to an earlier one only if its gain is larger by this relative difference. */
     #define PBOOST_TIE 1e-12
-    /* Share of the second moment below which a variance is computed again, about the mean. */
+    /* If a variance is below this fraction of the second moment, it is computed again, about the mean. */
     #define PBOOST_CANCELLED 1e-4
-    /* A variance of only rounding errors; features are at most 1. */
+    /* A smaller variance consists only of rounding errors; features are at most 1. */
     #define PBOOST_NO_VARIANCE 1e-30
     /* Bound on the third derivative of -ln Phi, whose absolute value is at most 0.29572, at 1.0024. */
     #define PBOOST_THIRD 0.296
@@ -36,21 +36,21 @@ cdef extern from "probit_step.h" nogil:
         double* mean, double* gain)
 
 cdef struct Line:
-    Py_ssize_t j  # feature, or -1
-    Py_ssize_t place  # position in the list of features that vary
+    Py_ssize_t j  # feature, or -1 for a constant
+    Py_ssize_t place  # position in the list of nonconstant features
     double intercept
     double slope
-    double gain  # sum of w z s for the line s, equal to the sum of w s s
+    double gain  # sum of w z s for the line s, equal to the sum of w s^2
 
 cdef struct Fall:
-    double least  # lower bound on the decrease of the risk; `most` is the upper bound
+    double least  # lower and upper bound on the decrease of the risk
     double most
 
 
 cdef inline void about_mean(
     const Leaf* leaf, Py_ssize_t j, double* mean, double* moment,
 ) noexcept nogil:
-    """Set moment to the sums of w e e and w z e, for the distances e from the weighted mean."""
+    """Compute moment: the sums of w e^2 and of w z e, with e the distances from the weighted mean."""
     cdef const Sums* sums = &leaf.sums
     cdef const double* x = sums.x + j * sums.room
     cdef double rest = 0.0, e, z = sums.sum_wz / sums.sum_w
@@ -66,7 +66,7 @@ cdef inline void about_mean(
 
 
 cdef inline Line best_line(const Leaf* leaf) noexcept nogil:
-    """Return the line with the least weighted squared error; a constant if no feature varies."""
+    """Return the line with the least weighted squared error, or a constant if all features are constant."""
     cdef const Sums* sums = &leaf.sums
     cdef Line best
     cdef double[2] moment
@@ -102,10 +102,11 @@ cdef inline Line best_line(const Leaf* leaf) noexcept nogil:
 
 
 cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
-    """Bound the decrease of a risk of this size in a full step, before it is taken.
+    """Return bounds on the decrease of the risk by a full step, before the step is made.
 
-    By Taylor's formula, it is gain / 2, plus a term for rows whose margins rise, minus a term for rows
-    whose margins fall; see the theory page of ProbitBoost. The features are centered with the weights w0.
+    By Taylor's formula, the decrease is gain / 2, plus a term for rows whose margins increase, minus a term
+    for rows whose margins decrease. See the theory page of ProbitBoost. The features are centered with the
+    weights w0.
     """
     cdef Fall fall
     cdef const Ends* ends
@@ -124,8 +125,8 @@ cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexce
     less, more = THIRD / 6.0 * down * square, THIRD / 6.0 * up * square
     q = down * (top + STEEPEST)
     if q < 1.75:
-        # This bounds (exp(q) - 1 - q) / q**2 - 1/2, whose power series begins with q/6 and has positive
-        # terms; at q = 1.75 it is 1.75 (1/6 + 0.0618 * 1.75).
+        # The last factor bounds (exp(q) - 1 - q) / q**2 - 1/2, a power series with positive terms that
+        # begins with q/6. At q = 1.75 it equals 1.75 (1/6 + 0.0618 * 1.75).
         less = min(less, gain * q * (1.0 / 6 + 0.062 * q))
     more = min(more, gain * min(0.5, up * (top + up + STEEPEST) / 6.0))
     error = OF_BOUNDS * gain + ROUNDING * risk + OF_STEPS * (b * b + a * a) * leaf.mass
@@ -134,14 +135,14 @@ cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexce
 
 
 cdef inline double fall_after(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
-    """Return a lower bound on the decrease after a full step, from the derivative at its end.
+    """Return a lower bound on the decrease of the risk by a full step, from the derivative after the step.
 
-    The risk is convex.
+    It holds because the risk is convex.
     """
     cdef const double* lanes = leaf.sums.lanes + 24 * line.place
     cdef double slope = line.intercept * leaf.sums.sum_wz
     if line.j >= 0:
         slope += line.slope * pboost_add_lanes(lanes + 16)
-    # r is at most 1 - u for u < 0, else at most 1.
+    # Rounding errors: r is at most 1 - u for u < 0, else at most 1.
     return slope - ROUNDING * risk - OF_STEPS * leaf.mass * (
         (fabs(line.intercept) + fabs(line.slope)) * (1.0 + max(-leaf.sums.least, 0.0)))

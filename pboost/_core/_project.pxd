@@ -1,8 +1,9 @@
-# Projections: linear combinations of a few features of a row. Terms are always added in their order,
-# starting from 0, so that training and prediction are bit-identical.
+# Projections: linear combinations of a few features of a row.
 #
-# Projection k has the terms start[k]..start[k + 1]-1: coefficient[t] times feature index[t]. A missing
-# value of feature j is replaced by fill[j]: if a sum is NaN, it is computed again.
+# Terms are always added in their order, starting from 0. So training and prediction give bit-identical
+# results. Projection k has the terms start[k]..start[k + 1]-1. Term t is coefficient[t] times feature
+# index[t]. A missing value of feature j is replaced by fill[j]; the sum is computed a second time if it is
+# NaN.
 from pboost._core._rows cimport Rows, read
 from pboost._core.types cimport int32_t
 
@@ -10,7 +11,7 @@ cdef struct Projections:
     const int32_t* start
     const int32_t* index
     const double* coefficient
-    const double* fill  # NULL: no value may be missing
+    const double* fill  # NULL if there are no missing values
     Py_ssize_t n
 
 
@@ -18,7 +19,7 @@ cdef inline Projections projections_of(
     const int32_t[::1] start, const int32_t[::1] index, const double[::1] coefficient,
     const double[::1] fill, Py_ssize_t d
 ) except *:
-    """Return projections of d features, in arrays that must outlive them."""
+    """Return projections of d features. Their arrays must stay alive while they are used."""
     cdef Projections p
     if (start.shape[0] < 1 or index.shape[0] != coefficient.shape[0]
             or (fill is not None and fill.shape[0] != d)):
@@ -59,7 +60,8 @@ cdef inline double project(
 cdef inline void project_block(
     const Projections* p, const double* columns, Py_ssize_t size, double* out
 ) noexcept nogil:
-    """Compute all projections of `size` rows stored feature by feature, without missing values."""
+    """Compute all projections of `size` rows that are stored feature by feature and have no missing values.
+    """
     cdef const double* column
     cdef double* value
     cdef double coefficient

@@ -1,5 +1,5 @@
-# Sorted orders of the rows of one node, made on demand. If nodes are searched in few of many features, this
-# is faster than partitioning all sorted features at every split.
+# Sorted orders of the rows of one node, computed when they are needed. If only a few of many features are
+# searched per node, this is faster than partitioning all sorted features at every split.
 from libc.string cimport memset
 
 from pboost._core._insertion_sort cimport FEW, insertion_sort
@@ -13,9 +13,9 @@ cdef enum:
 cdef inline int64_t* sort_half(
     int64_t* item, int64_t* spare, Py_ssize_t n, Py_ssize_t most, int shift
 ) noexcept nogil:
-    """Sort items by the 32 bits from `shift` on, which are below `most`.
+    """Sort items by the 32 bits from bit `shift` on, whose values are less than `most`.
 
-    The sort is stable. Returns the one of the two arrays that holds the result.
+    The sort is stable. Return whichever of the two arrays contains the result.
     """
     cdef int32_t[DIGITS] place
     cdef Py_ssize_t i, above = most - 1
@@ -42,9 +42,9 @@ cdef inline int64_t* sort_half(
 cdef inline const int32_t* order_of(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, bint ties_too, int64_t* item
 ) noexcept nogil:
-    """Return the rows of a node in the order of a feature, with tie marks.
+    """Return the rows of a node, with tie marks, sorted by a feature.
 
-    Ties are sorted by row if `ties_too`. WORK item (3 n,): the result is at its end.
+    If `ties_too` is true, ties are sorted by row. WORK item (3 n,): its last third receives the result.
     """
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const int32_t* rank = t.rank + f * t.n_ranked

@@ -1,5 +1,5 @@
-# Counter-based random numbers: a draw depends only on (key, node, row, draw). Results do not depend on the
-# number of threads or the order of evaluation.
+# Counter-based random numbers. A number depends only on its key, node, row and draw. Results do not depend
+# on the number of threads or on the order of evaluation.
 from pboost._core.types cimport uint64_t
 
 cdef extern from *:
@@ -20,17 +20,17 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
 
 
 cdef inline uint64_t stream(uint64_t key, uint64_t node, uint64_t row) noexcept nogil:
-    """Return the start of the stream (key, node, row)."""
+    """Return the start of the random stream of a key, node and row."""
     return mix(mix(key + GOLDEN * (node + 1)) + GOLDEN * (row + 1))
 
 
 cdef inline double draw_from(uint64_t start, uint64_t draw) noexcept nogil:
-    """Return number `draw` of the stream from `start`: a multiple of 2**-53 in [0, 1)."""
+    """Return the random number with index `draw` in a stream: a multiple of 2**-53 in [0, 1)."""
     return <double>(mix(start + GOLDEN * (draw + 1)) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef inline double uniform(
     uint64_t key, uint64_t node, uint64_t row, uint64_t draw
 ) noexcept nogil:
-    """Return number `draw` of the stream (key, node, row)."""
+    """Return random number `draw` for a key, node and row."""
     return draw_from(stream(key, node, row), draw)

@@ -1,4 +1,4 @@
-# Rows of a float64 or float32 matrix in any layout, read in place as float64.
+# Rows of a float64 or float32 matrix with any strides. Values are converted to float64 when they are read.
 
 cdef struct Rows:
     const char* data
@@ -16,7 +16,7 @@ cdef inline double read(const Rows* X, const char* row, Py_ssize_t j) noexcept n
 
 
 cdef inline Rows rows_of(X) except *:
-    """Return the rows of a NumPy matrix, which must outlive them."""
+    """Return the rows of a NumPy matrix. The matrix must stay alive while they are used."""
     cdef const double[:, :] as_double
     cdef const float[:, :] as_float
     cdef Rows rows

@@ -1,8 +1,8 @@
-# Search of one feature at one node.
+# Search for the split of one feature at one node.
 #
-# To search for the least score, which is stored in `best`, pass -INFINITY as `limit` and NULL as `below`.
-# Otherwise the place of the first split within the limit is returned, or -1: a position in the sorted
-# order, or a bin. OUT below: sums of the left child.
+# To find the least score, which is written to `best`, pass -INFINITY as `limit` and NULL as `below`. To
+# locate a split, pass its score limit. The place of the first split within the limit is returned, or -1. A
+# place is a position in the sorted order, or a bin. OUT below: sums of the left child.
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memcpy
 
@@ -20,7 +20,7 @@ from pboost._core.types cimport (
 )
 
 cdef enum:
-    FEW_ROWS = 32  # up to this number, binned rows are sorted instead of counted by bin
+    FEW_ROWS = 32  # up to this number of rows, binned rows are sorted instead of counted by bin
 cdef enum:
     LAST_KEY = 0x7FFF
 
@@ -29,7 +29,7 @@ cdef inline Py_ssize_t scan_classes(
     const Judge* at, const int32_t* order, Py_ssize_t start, Py_ssize_t stop, double limit,
     double* best, Sums* sums,
 ) noexcept nogil:
-    """Scan as `scan_rows`; the branch is outside of the loop."""
+    """Like `scan_rows`, with the choice of the criterion outside of the loop."""
     if at.criterion == GINI:
         return scan_rows(at, GINI, order, start, stop, limit, best, sums)
     if at.criterion == ENTROPY:
@@ -45,7 +45,7 @@ cdef inline Py_ssize_t scan_order(
     cdef Judge at
     cdef Sums sums
     cdef Py_ssize_t position, j
-    if t.n_classes == 2:  # rows are numbered class by class
+    if t.n_classes == 2:  # if rows are numbered class by class
         limits = two_classes(t, e)
         if below != NULL:
             below[0] = below[1] = 0
@@ -67,7 +67,7 @@ cdef inline Py_ssize_t scan_order(
     return position
 
 
-# Bins are cells of `work`, which is all 0 between searches: sums, then the number of rows.
+# `work` has one cell per bin: the sums, then the number of rows. All cells are 0 between searches.
 
 cdef inline bint is_few(const Tree* t, Py_ssize_t e) noexcept nogil:
     return size_of(t, e) <= FEW_ROWS and t.cells == NULL
@@ -76,7 +76,7 @@ cdef inline bint is_few(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline void count_codes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells
 ) noexcept nogil:
-    """Add the sums and row counts of a node to the cells of a feature's codes."""
+    """Add the sums and row counts of a node to the cells of a feature."""
     cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t k = width(t), i
@@ -96,8 +96,8 @@ cdef inline void count_codes(
         cell[k] += 1
 
 
-# The bins of a feature at a node, for more than two classes: all or, for few rows, the nonempty ones,
-# listed in `bin`. The cell of missing values comes next.
+# The bins of a feature at a node, for more than two classes. A small node lists only its nonempty bins, in
+# `bin`. The cell of missing values comes after all others.
 cdef struct Bins:
     Py_ssize_t n
     bint are_listed
@@ -107,7 +107,7 @@ cdef struct Bins:
 cdef inline void list_few_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Bins* bins
 ) noexcept nogil:
-    """List the nonempty bins, by sorting the rows instead of reading all bins."""
+    """List the nonempty bins by sorting the rows, instead of reading all bins."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef int64_t[FEW_ROWS] item
@@ -145,7 +145,7 @@ cdef inline void list_bins(
 
 
 cdef inline Py_ssize_t bin_at(const Bins* bins, Py_ssize_t place) noexcept nogil:
-    """Return the bin at a place, -1 if there is none."""
+    """Return the bin with this position in the list, or -1 if the position is -1."""
     return bins.bin[place] if place >= 0 and bins.are_listed else place
 
 
@@ -153,9 +153,9 @@ cdef inline Py_ssize_t scan_cells(
     const Judge* at, int64_t* cells, Py_ssize_t n_bins, Py_ssize_t n_below, bint is_last,
     double limit, double* best, Sums* sums, int64_t* below,
 ) noexcept nogil:
-    """Try the splits at the upper edges of bins; the last scan resets the bins to 0.
+    """Try the splits at the upper edges of bins; if `is_last` is true, also reset the bins to 0.
 
-    INOUT sums: as in `scan_rows`, for `n_below` rows.
+    INOUT sums: sums of `n_below` rows, then of all rows in the bins.
     """
     cdef int64_t* cell
     cdef Py_ssize_t k = at.n_classes, b, j, found = -1
@@ -196,7 +196,7 @@ cdef inline Py_ssize_t scan_class_bins(
 
 
 cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Gather the data of a node's rows that the search of every binned feature reads."""
+    """Copy the data of a node's rows that the search of every binned feature reads."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef Moment* moment = <Moment*>t.packed
     cdef Py_ssize_t i, n = size_of(t, e)
@@ -210,8 +210,9 @@ cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
             t.packed[i] = 2 * t.fixed[rows[i]] + t.label[rows[i]]
 
 
-# The upper edges of a feature's nonempty bins, for two classes or regression: the two sums up to each edge,
-# and the number of rows if it matters. Allowed splits are first..last-1.
+# The splits at the upper edges of a feature's nonempty bins, for two classes or regression. `one` and `two`
+# are the two sums of the left child. `count` is its number of rows, if needed. The splits first..last-1 are
+# allowed.
 cdef struct Edges:
     Py_ssize_t first, last
     int64_t[MAX_BINS] one
@@ -224,14 +225,14 @@ cdef struct Edges:
 cdef inline void list_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t n_bins, int64_t* cells, Edges* edges
 ) noexcept nogil:
-    """List the edges, without a branch on whether a bin is empty, and reset the bins to 0."""
+    """List the edges without a branch per bin, and reset the bins to 0."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
     cdef int64_t* count = cells + 2 * MAX_BINS
     cdef int64_t one = 0, two = 0
     cdef Py_ssize_t i, b, at = 0, n = size_of(t, e)
-    # Few rows are always counted: as in `list_few`, a bin with rows but no weight has an edge.
+    # Small nodes always count rows. A bin with rows but no weight then has an edge, as in `list_few`.
     cdef bint counts = t.min_count > 1 or n <= FEW_ROWS
     cdef int32_t below = 0 if counts else 1
     cdef const int64_t* given
@@ -250,7 +251,7 @@ cdef inline void list_edges(
     else:
         for i in range(n):
             cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
-    if t.min_count > 1:  # else a child with weight has enough rows
+    if t.min_count > 1:  # no minimum number of rows
         for i in range(n):
             count[codes[rows[i]]] += 1
     for b in range(n_bins):
@@ -264,7 +265,7 @@ cdef inline void list_edges(
 
 
 cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
-    """List edges as `list_edges` for at most FEW_ROWS rows, sorted by counting smaller keys."""
+    """Like `list_edges` for at most FEW_ROWS rows; rows are sorted by counting the smaller keys of each."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
@@ -300,7 +301,7 @@ cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edge
 cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept nogil:
     """Exclude the edges with too few rows or too little weight in a child."""
     cdef const int64_t* mass = t.mass + 2 * e
-    cdef int64_t two = 0 if t.squares else 1  # whether the second sum is a weight
+    cdef int64_t two = 0 if t.squares else 1  # 1 if the second sum is a weight, else 0
     cdef int64_t total = mass[0] + two * mass[1]
     cdef int64_t least = max(<int64_t>1, <int64_t>ceil(
         t.min_weight * (<double>mass[0] + <double>(two * mass[1]))))
@@ -314,7 +315,7 @@ cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept 
 
 
 cdef inline double score_classes(const Tree* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
-    """Compute the scores for two classes; return the least of them and `least`."""
+    """Compute the scores of the splits for two classes; return the least of these scores and `least`."""
     cdef double[4][MAX_BINS] mass
     cdef Masses masses
     cdef int64_t n = t.mass[2 * e], p = t.mass[2 * e + 1]
@@ -343,7 +344,7 @@ cdef inline Py_ssize_t scan_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Search a binned feature for two classes or regression, after `pack_rows`."""
+    """Search a binned feature for two classes or regression; call `pack_rows` first."""
     cdef Edges edges
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i
@@ -379,7 +380,7 @@ cdef inline Py_ssize_t scan_column(
 ) noexcept nogil:
     """Search a feature without missing values.
 
-    `kept`, unless NULL, receives the first split within the limit if the search has found it.
+    If `kept` is not NULL, it may receive the best split.
     """
     if t.ranked:
         return scan_order(

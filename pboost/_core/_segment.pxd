@@ -1,4 +1,4 @@
-# Sorted rows of one feature: coarse-to-fine search, and partition, also of binned rows.
+# Sorted rows of one feature: coarse-to-fine search, and partition. Binned rows are also partitioned here.
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, is_legal, rescan
@@ -7,14 +7,15 @@ from pboost._core.split cimport Masses, score_limit, score_many
 from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
-    STRIDE = 32  # rows per block of the coarse pass
+    STRIDE = 32  # number of rows per block of the coarse search
 cdef enum:
-    BLOCKS = 128  # blocks processed at a time
+    BLOCKS = 128  # number of blocks processed together
 cdef enum:
     FEW_ROWS = 96  # up to this number of rows, every split is tried
 
-# Up to BLOCKS consecutive blocks of sorted rows. Block b begins at row start + b * STRIDE, with the class
-# weights ln[b], lp[b] left of it. A split there scores at[b], a split inside at least bound[b].
+# Up to BLOCKS consecutive blocks of sorted rows. Block b begins at position start + b * STRIDE. ln[b],
+# lp[b] are the class weights of the rows before it. A split at its start has the score at[b]; the splits
+# inside score at least bound[b].
 cdef struct Blocks:
     Py_ssize_t start, stop, n
     int64_t[BLOCKS + 1] ln
@@ -26,7 +27,7 @@ cdef struct Blocks:
 cdef inline void block_masses(
     const Limits* limits, const int32_t* order, const int64_t* weight, Blocks* blocks
 ) noexcept nogil:
-    """Compute the class weights left of each block of the rows start..stop-1; `blocks` has the first."""
+    """Compute the class weights before each block of the rows start..stop-1; the first entry is given."""
     cdef Py_ssize_t i, start = blocks.start, stop
     cdef int64_t positive = blocks.lp[0], both = blocks.ln[0] + blocks.lp[0], w
     cdef int32_t row
@@ -45,7 +46,7 @@ cdef inline void block_masses(
 
 
 cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nogil:
-    """Compute the scores of the splits at the starts of blocks, and lower bounds for splits inside."""
+    """Compute the scores of the splits at the starts of blocks, and lower bounds for the splits inside."""
     cdef double[4][BLOCKS + 1] mass
     cdef double[BLOCKS + 1] other
     cdef Masses m
@@ -57,7 +58,8 @@ cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nog
         m.rp[b] = <double>(limits.positive - blocks.lp[b])
         m.rn[b] = <double>(limits.negative - blocks.ln[b])
     score_many(limits.criterion, &m, 0, 0, blocks.n, blocks.at)
-    # The corners of the box of left weights: one class is at the block's end, the other at its start.
+    # The bound is the least score at two corners: one class weight at the block's end, the other at its
+    # start.
     score_many(limits.criterion, &m, 1, 0, blocks.n, blocks.bound)
     score_many(limits.criterion, &m, 0, 1, blocks.n, other)
     for b in range(blocks.n):
@@ -84,7 +86,8 @@ cdef inline double search_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Blocks* blocks,
     double best, double found,
 ) noexcept nogil:
-    """Rescan the blocks whose bound can compete with `best` and `found`; return the lowered `best`."""
+    """Search inside the blocks whose bound is below `best` and `found`; return the least score or `best`.
+    """
     cdef double limit, least = INFINITY
     cdef Py_ssize_t b, lead = 0, turn, start
     for b in range(blocks.n):
@@ -94,7 +97,7 @@ cdef inline double search_blocks(
             least = blocks.bound[b]
             lead = b
     limit = pruning_limit(limits, min(best, found))
-    # Begin with the most promising block: it lowers the limit for others.
+    # Begin with the most promising block, because a low score excludes many others.
     for turn in range(-1, blocks.n):
         b = lead if turn < 0 else turn
         if blocks.bound[b] <= limit and turn != lead:
@@ -109,9 +112,9 @@ cdef inline double search_rows(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t ln, int64_t lp, double best, double found,
 ) noexcept nogil:
-    """Return the least score of a split between the sorted rows start..stop-1, or `best` if that is lower.
+    """Return the least score of a split between the sorted rows start..stop-1, or `best` if it is lower.
 
-    ln, lp: class weights left of `start`. Splits that score above `found` may be missed.
+    ln, lp: class weights of the rows before `start`. Splits that score above `found` may be ignored.
     """
     cdef Blocks blocks
     if stop - start <= FEW_ROWS:
@@ -135,9 +138,9 @@ cdef inline Py_ssize_t first_cut(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t* ln, int64_t* lp, double limit,
 ) noexcept nogil:
-    """Return the first position whose split scores within `limit`, or -1.
+    """Return the first position whose split has a score within `limit`, or -1.
 
-    INOUT ln, lp: class weights left of `start`, then left of the position.
+    INOUT ln, lp: class weights of the rows before `start`, then before the returned position.
     """
     cdef Blocks blocks
     cdef Py_ssize_t b, i, first, position = -1
@@ -177,10 +180,10 @@ cdef inline Py_ssize_t first_cut(
 cdef inline void partition_segment(
     int32_t* order, Py_ssize_t n, const uint8_t* side, int32_t* spare
 ) noexcept nogil:
-    """Move the rows of side 0 before the rows of side 1; keep their order and update the tie marks.
+    """Move the rows of the left child before other rows, in order, and update the tie marks.
 
-    Two rows that become neighbors are tied if no untied row was between them: `below` and `above` hold the
-    mark of the next row of each side.
+    Two rows that become neighbors are tied if all rows between them are tied. `below` and `above` contain
+    the tie mark of the next row of each child.
     """
     cdef int32_t entry, row, s, below = 0, above = 0
     cdef Py_ssize_t i, left = 0, right = 0
@@ -203,7 +206,7 @@ cdef inline void partition_segment(
 cdef inline Py_ssize_t partition_by_code(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, const uint8_t* above, int32_t* spare
 ) noexcept nogil:
-    """Partition as `partition_rows`, given the side of each code."""
+    """Like `partition_rows`, given the child of each bin code."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s
@@ -222,7 +225,7 @@ cdef inline Py_ssize_t partition_by_code(
 cdef inline Py_ssize_t partition_rows(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, int cut_bin, int32_t* spare
 ) noexcept nogil:
-    """Move the rows with codes up to `cut_bin` before the others, in order; return their number."""
+    """Move the rows with codes up to `cut_bin` before the other rows, in order; return their number."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s

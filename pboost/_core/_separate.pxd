@@ -1,9 +1,12 @@
 # Separators: sums of stumps, merged into one piecewise constant function per feature.
 #
-# Separator k has the functions start[k]..start[k + 1]-1. Function g reads feature column[g]. Its steps are
-# at the increasing edge[first[g]..first[g + 1]-1], and its values, one more, begin at value[first[g] + g].
-# A value equal to an edge is below it, and a missing value gives missing[g]. Functions are always added in
-# their order, starting from 0, so that training and prediction are bit-identical.
+# Separator k is the sum of the functions start[k]..start[k + 1]-1. Function g reads feature column[g]. Its
+# steps are at edge[first[g]..first[g + 1]-1], in increasing order. Its values begin at value[first[g] + g];
+# there is one more value than edges. A value equal to an edge is below the edge. A missing value gives
+# missing[g].
+#
+# Functions are always added in their order, starting from 0. So training and prediction give bit-identical
+# results.
 from pboost._core._rows cimport Rows, read
 from pboost._core._side cimport goes_right
 from pboost._core.types cimport int32_t
@@ -14,7 +17,7 @@ cdef struct Separators:
     const int32_t* first
     const double* edge
     const double* value
-    const double* missing  # NULL: no value may be missing
+    const double* missing  # NULL if there are no missing values
     Py_ssize_t n
 
 
@@ -22,7 +25,7 @@ cdef inline Separators separators_of(
     const int32_t[::1] start, const int32_t[::1] column, const int32_t[::1] first,
     const double[::1] edge, const double[::1] value, const double[::1] missing
 ) except *:
-    """Return separators, in arrays that must outlive them."""
+    """Return separators. Their arrays must stay alive while they are used."""
     cdef Separators s
     cdef Py_ssize_t functions = column.shape[0]
     if (start.shape[0] < 1 or first.shape[0] != functions + 1
@@ -50,7 +53,7 @@ cdef inline double separate(
         edge = s.edge + s.first[g]
         n = s.first[g + 1] - s.first[g]
         below = 0
-        # Count the edges that are less than x, by bisection.
+        # Count the edges less than x by bisection.
         while n > 0:
             half = n >> 1
             if goes_right(x, edge[below + half]):
@@ -58,7 +61,7 @@ cdef inline double separate(
                 n -= half + 1
             else:
                 n = half
-        if below == 0 and x != x and s.missing != NULL:  # NaN is above no edge
+        if below == 0 and x != x and s.missing != NULL:  # NaN is not greater than any edge
             total += s.missing[g]
         else:
             total += s.value[s.first[g] + g + below]

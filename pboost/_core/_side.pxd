@@ -1,4 +1,4 @@
-# The branch that a value takes at a threshold, a bin at a split of bins, or a category at a set.
+# The child of a value at a threshold, of a bin at a split between bins, or of a category at a set.
 from pboost._core.types cimport uint64_t
 
 cdef extern from "side.h":

@@ -1,5 +1,4 @@
-# Sorted rows with continuous targets: coarse-to-fine search for the split that lowers the squared error
-# most.
+# Coarse-to-fine search of sorted rows for the split that reduces the squared error most.
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport scan_rows
@@ -8,23 +7,24 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 
 cdef extern from *:
     """
-    /* Lower bounds are reduced by more than their rounding error before they are compared. */
+    /* A factor for lower bounds that allows for rounding errors. */
     #define PBOOST_SQUARE_SLACK (1.0 + 1e-13)
     """
     const double SQUARE_SLACK "PBOOST_SQUARE_SLACK"
 
 cdef enum:
-    SQUARE_STRIDE = 32  # rows per block of the coarse pass
+    SQUARE_STRIDE = 32  # number of rows per block of the coarse search
 cdef enum:
-    SQUARE_BLOCKS = 128  # blocks processed at a time
+    SQUARE_BLOCKS = 128  # number of blocks processed together
 cdef enum:
     SQUARE_FEW = 64  # below this number of rows, every split is tried
 
-# Consecutive blocks of sorted rows: sums left of each, and a lower bound on the scores of its splits.
+# Consecutive blocks of sorted rows: the sums before each block, and a lower bound on the scores of its
+# splits.
 cdef struct SquareBlocks:
     Py_ssize_t start, stop, n
     Moment[SQUARE_BLOCKS + 1] left
-    int64_t[SQUARE_BLOCKS] first  # weight left of the first split of the block
+    int64_t[SQUARE_BLOCKS] first  # weight to the left of the first split of the block
     int64_t[SQUARE_BLOCKS] largest
     double[SQUARE_BLOCKS] bound
 
@@ -32,7 +32,7 @@ cdef struct SquareBlocks:
 cdef inline void sum_blocks(
     const Judge* at, const int32_t* order, SquareBlocks* blocks
 ) noexcept nogil:
-    """Compute the sums left of each block of the rows start..stop-1, and the largest |V-| of its splits."""
+    """Compute the sums before each block of the rows start..stop-1, and the largest |V-| in each block."""
     cdef Py_ssize_t i, start = blocks.start, stop
     cdef int64_t w = blocks.left[0].w, v = blocks.left[0].v, least, most
     cdef int32_t row
@@ -63,8 +63,8 @@ cdef inline void bound_blocks(const Judge* at, SquareBlocks* blocks) noexcept no
     cdef Py_ssize_t b
     for b in range(blocks.n):
         d = <double>blocks.largest[b] + rest
-        # W- W+ is least at the start or at the end of the block. Differences are taken before rounding, as
-        # in the scores: W+ can be a few units of fixed point.
+        # W- W+ is least at the start or at the end of the block. As in the scores, subtract integers before
+        # conversion to float64, because W+ can be very small.
         w = blocks.first[b]
         first = <double>w * <double>(at.total.w - w)
         w = blocks.left[b + 1].w
@@ -77,9 +77,9 @@ cdef inline Py_ssize_t scan_squares(
     const Judge* at, const int32_t* order, Py_ssize_t first, Py_ssize_t stop, double limit,
     double found, double* best, Sums* sums,
 ) noexcept nogil:
-    """Scan as `scan_rows`; splits that score above `found` by more than a tie may be missed.
+    """Like `scan_rows`, but splits that score above `found` by more than a tie may be ignored.
 
-    To search for the least score, pass -INFINITY as `limit`.
+    To find the least score, pass -INFINITY as `limit`.
     """
     cdef SquareBlocks blocks
     cdef Py_ssize_t b, lead, turn, start, position
@@ -98,7 +98,7 @@ cdef inline Py_ssize_t scan_squares(
         for b in range(1, blocks.n):
             if blocks.bound[b] < blocks.bound[lead]:
                 lead = b
-        # Begin with the most promising block: it lowers the limit for others.
+        # Begin with the most promising block, because a low score excludes many others.
         for turn in range(0 if locate else -1, blocks.n):
             b = lead if turn < 0 else turn
             bar = limit if locate else min(best[0], found) + at.tie

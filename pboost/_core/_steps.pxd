@@ -7,20 +7,20 @@ from pboost._core._tile cimport TILE, SpreadKernel, choose_spread, load_tile
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
-    TOGETHER = 8  # rows that are traversed side by side
+    TOGETHER = 8  # number of rows that are traversed together
 cdef enum:
-    STRIDE = 4  # steps between checks whether all rows are at a leaf
+    STRIDE = 4  # number of steps between checks whether all rows are in a leaf
 cdef enum:
-    FEW_STEPS = 12  # trees of up to this depth are traversed without checks
+    FEW_STEPS = 12  # trees up to this depth are traversed without checks
 
 cdef struct Step:
     double threshold
     int32_t column
     int32_t beyond
 
-# A node of trees with categorical splits. Rows go to the second child if the value is above the threshold
-# or the category is in the set that begins with the word `first`. Nodes with a threshold have the first
-# set, which is empty; nodes with a set have a threshold that no number exceeds.
+# A node of a tree with categorical splits. A row goes to the second child if its value is above the
+# threshold or its category is in the set that begins at word `first`. A node with a threshold has the empty
+# set. A node with a set has a threshold that no value exceeds.
 cdef struct SetStep:
     double threshold
     int32_t column
@@ -31,7 +31,7 @@ ctypedef fused AnyStep:
     Step
     SetStep
 
-# The categories of the rows of a tile, for the features that sets refer to, and the words of the sets.
+# The words of the sets, and the categories of a tile's rows for the features with sets.
 cdef struct Levels:
     const uint64_t* word
     const int32_t* column
@@ -47,7 +47,7 @@ cdef struct Trees:
 
 
 cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
-    """Read the sets of trees: words (n_sets + 1, 4), the first set empty, their features, and WORK."""
+    """Read the sets of trees: words (n_sets + 1, 4) with the empty set first, their features, and WORK."""
     cdef const uint64_t[:, ::1] word
     cdef const int32_t[::1] column
     cdef uint8_t[::1] level
@@ -66,10 +66,10 @@ cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
 cdef inline Trees as_tree_ensemble(
     const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d
 ) except *:
-    """Return trees, in arrays that must outlive them, for rows with d features.
+    """Return trees for rows with d features. Their arrays must stay alive while they are used.
 
-    `sets`: None, or the words (n_sets + 1, 4) of sets, of which the first is empty; their features; and
-    WORK (64 * features of a tile,) of zeros.
+    sets: None, or the words (n_sets + 1, 4) of sets, with the empty set first; the features of sets; and
+    WORK (64 * features of a tile,), filled with zeros.
     """
     cdef Trees trees
     cdef Py_ssize_t size = sizeof(Step)
@@ -85,7 +85,7 @@ cdef inline Trees as_tree_ensemble(
 
 
 cdef inline void read_levels(const Levels* levels, const double* tile) noexcept nogil:
-    """Read the categories of the rows of a tile, whose values may be missing."""
+    """Read the categories of the rows of a tile, which may have missing values."""
     cdef Py_ssize_t i, r, at
     cdef const double* x
     cdef uint8_t* level
@@ -99,9 +99,9 @@ cdef inline void read_levels(const Levels* levels, const double* tile) noexcept 
 cdef inline int32_t walk_on(
     const AnyStep* tree, const double* tile, const Levels* levels, Py_ssize_t r, int32_t node
 ) noexcept nogil:
-    """Return the next node of row r, the first row of `tile`.
+    """Return the next node of row r; `tile` begins with this row.
 
-    The code has no branch, because half of the branch predictions would be wrong.
+    There is no branch, because half of the branch predictions would be wrong.
     """
     cdef const AnyStep* step = tree + node
     cdef int32_t above = goes_right(tile[step.column], step.threshold)
@@ -114,7 +114,7 @@ cdef inline void walk_together(
     const AnyStep* tree, int32_t depth, const double* tile, const Levels* levels, Py_ssize_t first,
     int32_t* at
 ) noexcept nogil:
-    """Move rows to their leaves; `tile` begins with the first of them. OUT at."""
+    """Find the leaves of several rows; `tile` begins with the first of them. OUT at."""
     cdef int32_t[TOGETHER] here
     cdef int32_t node, moved = depth > FEW_STEPS
     cdef int r, k
@@ -140,7 +140,7 @@ cdef inline void walk_together(
 cdef inline void walk_sets(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Traverse as `walk_tile`, after `read_levels` has read the categories of the tile."""
+    """Like `walk_tile`, for trees with sets. Call `read_levels` first."""
     cdef Py_ssize_t r = 0
     cdef const SetStep* step = <const SetStep*>trees.step + trees.root[t]
     while r < n:
@@ -151,7 +151,7 @@ cdef inline void walk_sets(
 cdef inline void walk_tile(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Move the n rows of a tile to their leaves in tree t. OUT at (TILE,): nodes of this tree."""
+    """Find the leaves of the n rows of a tile in tree t. OUT at (TILE,): node numbers in this tree."""
     cdef Py_ssize_t r = 0
     cdef const Step* step = <const Step*>trees.step + trees.root[t]
     if trees.levels.word != NULL:
@@ -174,7 +174,7 @@ cdef struct Holes:
 cdef inline int read_holes(
     Holes* found, holes, const Trees* trees, Py_ssize_t d, Py_ssize_t room
 ) except -1:
-    """Read the steps for missing values, for rows with d features and a tile of size `room`."""
+    """Read the data for missing values, for rows with d features and a tile of size `room`."""
     cdef const uint8_t[::1] steps
     cdef const int32_t[::1] twice
     cdef Py_ssize_t i, size = sizeof(Step) if trees.levels.word == NULL else sizeof(SetStep)
@@ -194,7 +194,7 @@ cdef inline int read_holes(
 cdef inline Holes holes_of(
     holes, const Trees* trees, Py_ssize_t d, Py_ssize_t room
 ) except *:
-    """Return the data for missing values, see `read_holes`; with None, values must not be missing."""
+    """Return the data for missing values; see `read_holes`. If it is None, values must not be missing."""
     cdef Holes found
     memset(&found, 0, sizeof(found))
     if holes is not None:
@@ -206,7 +206,7 @@ cdef inline int load_values(
     const Rows* rows, Py_ssize_t start, Py_ssize_t n, double* tile, const Trees* trees,
     const Holes* holes
 ) noexcept nogil:
-    """Load a tile; return 1 if values are missing, -1 if it cannot be traversed, else 0."""
+    """Load a tile; return 1 if values are missing, -1 if the trees do not accept them, else 0."""
     cdef int found = load_tile(rows, start, n, tile)
     if found:
         if not holes.known or holes.spread(tile, rows.d, holes.twice, holes.n_twice, NULL):

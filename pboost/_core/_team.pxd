@@ -1,4 +1,4 @@
-# Threads that help with a fit; see team.h. A team is NULL if there is only one thread.
+# Threads that help with a fit; see team.h. The team is NULL if there is only one thread.
 from pboost._core.types cimport int32_t
 
 cdef extern from "team.h" nogil:

@@ -2,7 +2,7 @@
 from pboost._core._insertion_sort cimport insert_by_key
 from pboost._core.types cimport int32_t
 
-# A categorical feature at a node, and the parameters of its scores, see `best_levels` in softmax.pyx.
+# A categorical feature at a node, and the parameters of its scores; see `best_levels` in softmax.pyx.
 cdef struct LevelSums:
     const double* column
     const double* judged
@@ -13,7 +13,7 @@ cdef struct LevelSums:
 
 
 cdef inline void order_levels(const LevelSums* at, Py_ssize_t j, double* key, int32_t* order) noexcept nogil:
-    """Sort the categories by the Newton step of class j; ties keep their order. OUT key, order."""
+    """Sort the categories by the Newton step of class j; ties keep their previous order. OUT key, order."""
     cdef const double* gradient = at.column + 2 * j * at.stride
     cdef const double* curvature = gradient + at.stride
     cdef double pull = at.smoothing * (at.total[2 * j + 1] / at.n_rows), found
@@ -25,7 +25,8 @@ cdef inline void order_levels(const LevelSums* at, Py_ssize_t j, double* key, in
 
 
 cdef inline double score_levels(const LevelSums* at, const double* below) noexcept nogil:
-    """Return the score of a split with these left sums (S, 2), -1 if a child is too light."""
+    """Return the score of a split with these sums (S, 2) of the left child, or -1 if a child is too light.
+    """
     cdef const double* l2 = at.judged
     cdef const double* factor = l2 + at.n_classes
     cdef const double* unit = factor + at.n_classes
@@ -49,7 +50,7 @@ cdef inline double score_levels(const LevelSums* at, const double* below) noexce
 cdef inline void add_level(
     const LevelSums* at, Py_ssize_t level, double sign, const double* start, double* sums
 ) noexcept nogil:
-    """Compute the sums (S, 2) after a category is added to `start`, or removed from it."""
+    """Compute the sums (S, 2) after adding a category to `start` or removing it."""
     cdef Py_ssize_t s
     for s in range(2 * at.n_sums):
         sums[s] = start[s] + sign * at.column[s * at.stride + level]

@@ -3,14 +3,14 @@ from libc.math cimport log
 
 cdef extern from *:
     """
-    /* 0.5 ln(2**52). The log odds of an exit with a single class are infinite. The vote is clipped at
-       this value, at which the share of the other class is one rounding error of the total. */
+    /* 0.5 ln(2**52). The log odds of an exit with a single class are infinite, so votes are clipped at this
+       value. It corresponds to odds of 2**52. */
     #define PBOOST_VOTE_LIMIT 18.021826694558577
     """
     const double VOTE_LIMIT "PBOOST_VOTE_LIMIT"
 
 cdef inline double half_log_odds(double positive, double negative, double smoothing) noexcept nogil:
-    """Return the clipped half log odds of two weights raised by `smoothing` (Schapire & Singer 4.2)."""
+    """Return half the log odds of two weights, each increased by `smoothing`, and clip it."""
     cdef double value
     if positive + smoothing <= 0.0 and negative + smoothing <= 0.0:
         return 0.0

@@ -1,7 +1,8 @@
-/* Bins of values, given the thresholds between them: a branch-free binary search, several values at a time.
+/* Bins of values, given the thresholds between bins. A binary search without branches processes several
+ * values at a time.
  *
- * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2; the variant is chosen at import. Both
- * give the same bins, as they only compare numbers.
+ * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2. The variant is chosen at import.
+ * Both give the same bins, because they only compare numbers.
  */
 #ifndef PBOOST_BIN_SIMD_H
 #define PBOOST_BIN_SIMD_H
@@ -10,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* IN x (n,), edge (2**levels - 1,), ascending; OUT code (n,): the number of edges below each value, or
- * `missing` for NaN.
+/* IN x (n,), edge (2**levels - 1,) in ascending order; OUT code (n,): the number of edges below each
+ * value, or `missing` for NaN.
  */
 #define PBOOST_BIN_ARGS                                                                          \
     const double *restrict x, ptrdiff_t n, const double *restrict edge, int levels, int missing, \
@@ -19,7 +20,7 @@
 
 typedef void (*pboost_bin_kernel)(PBOOST_BIN_ARGS);
 
-/* `side`: the number of values processed together, a compile-time constant. */
+/* `side` is the number of values processed together; it is a compile-time constant. */
 PBOOST_INLINE void pboost_bin_some(PBOOST_BIN_ARGS, int side)
 {
     int32_t at[32];

@@ -1,4 +1,4 @@
-"""Sorted orders and rank bins of features, bins of all rows from edges of a sample, and rows by class."""
+"""Sorted orders and rank bins of features, bins of all rows computed from a sample, and rows by class."""
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
@@ -14,14 +14,14 @@ from pboost._core.types cimport (
 # Sorted orders and rank-bin codes of features.
 #
 # A feature is sorted once, by a least-significant-digit radix sort of the upper 32 bits of order-preserving
-# integer keys. The sort is stable: ties are in row order. Runs whose upper halves agree are then sorted by
-# the lower 32 bits. The cost is O(n) per feature: three passes for most data, one if there are at most two
-# values.
+# integer keys. The sort is stable, so ties are in row order. Rows whose upper 32 bits agree are then sorted
+# by the lower 32 bits. The time is O(n) per feature: three passes for most data, and one pass for at most
+# two distinct values.
 #
-# Arrays: `columns` (k, n): one feature per row; `order` (k, n): int32 row indices, sign bit set if the
-# value equals the one before; `bin_start` (k, b + 1): first position of each bin in the sorted order,
-# closed by n, with b the maximum number of bins. Missing values are NaN. They come last, in row order and
-# tied to one another; their code is the number of bins.
+# Arrays: `columns` (k, n): one feature per row. `order` (k, n): int32 row numbers, with the sign bit set if
+# the value equals the previous one. `bin_start` (k, b + 1): first position of each bin in the sorted order,
+# then n; b is the maximum number of bins. Missing values are NaN. They come last, in row order, and are
+# marked as ties of one another. Their code is the number of bins.
 
 cdef enum:
     DIGIT_BITS = 11
@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef inline uint64_t ordered_bits(double value) noexcept nogil:
-    """Return an integer whose order is the order of finite doubles; both zeros give the same integer."""
+    """Return an integer that sorts like the double; both zeros give the same integer."""
     cdef uint64_t bits
     value = value + 0.0
     memcpy(&bits, &value, 8)
@@ -38,7 +38,7 @@ cdef inline uint64_t ordered_bits(double value) noexcept nogil:
 
 
 cdef void sort_by_upper_half(uint64_t* items, uint64_t* spare, Py_ssize_t n) noexcept nogil:
-    """Sort items by their upper 32 bits, stably; the result is in `items`."""
+    """Sort items by their upper 32 bits. The sort is stable, and `items` receives the result."""
     cdef uint32_t[3][DIGITS] count
     cdef Py_ssize_t i
     cdef int digit, shift
@@ -47,7 +47,7 @@ cdef void sort_by_upper_half(uint64_t* items, uint64_t* spare, Py_ssize_t n) noe
     cdef uint64_t* target = spare
     cdef uint64_t* swap
     if n <= FEW:
-        # The lower half holds the row, so that sorting whole items is a stable sort.
+        # The lower half is the row number, so sorting whole items is stable.
         insertion_sort(items, n)
         return
     memset(count, 0, sizeof(count))
@@ -58,7 +58,7 @@ cdef void sort_by_upper_half(uint64_t* items, uint64_t* spare, Py_ssize_t n) noe
     for digit in range(3):
         shift = 32 + DIGIT_BITS * digit
         if count[digit][(source[0] >> shift) & (DIGITS - 1)] == <uint32_t>n:
-            continue  # all items share this digit
+            continue  # all items have the same digit
         total = 0
         for i in range(DIGITS):
             here = count[digit][i]
@@ -94,7 +94,8 @@ cdef void sort_run_by_lower_half(
 cdef void list_run(
     const double* values, const uint64_t* run, Py_ssize_t n, int32_t* order
 ) noexcept nogil:
-    """List the rows of a sorted run and mark those with the same value as the row before."""
+    """Write the rows of a run to the sorted order, and mark rows with the same value as the previous one.
+    """
     cdef Py_ssize_t i
     order[0] = <int32_t>(run[0] & ROW_MASK)
     for i in range(1, n):
@@ -106,7 +107,10 @@ cdef void list_run(
 cdef void sort_items(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """List the rows of n items, which hold upper halves and row numbers, in the order of their values."""
+    """Write the row numbers of n sorted items to the sorted order.
+
+    An item consists of the upper half of a value and a row number.
+    """
     cdef Py_ssize_t i, start = 0
     sort_by_upper_half(items, spare, n)
     for i in range(1, n + 1):
@@ -120,7 +124,7 @@ cdef void sort_items(
 
 
 cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept nogil:
-    """List the rows of a feature with one or two values; return False if it has more, or an infinity."""
+    """Sort a feature with one or two distinct values; return False if it has more, or an infinite value."""
     cdef double first = values[0], other = first, low
     cdef Py_ssize_t i = 1, start, stop = 0, n_low = 0
     cdef Py_ssize_t[2] place
@@ -130,14 +134,14 @@ cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept 
     if i < n:
         other = values[i]
     low = min(first, other)
-    while stop < n:  # most features have more within the first rows
+    while stop < n:  # most features have three distinct values among the first rows
         start, stop = stop, min(n, 2 * stop + 16)
         for i in range(start, stop):
             is_more |= (values[i] != first) & (values[i] != other)
             n_low += values[i] == low
         if is_more:
             return False
-    if (first - first) + (other - other) != 0.0:  # one is infinite
+    if (first - first) + (other - other) != 0.0:  # a value is infinite
         return False
     place[0], place[1] = 0, n_low
     for i in range(n):
@@ -153,7 +157,7 @@ cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept 
 cdef Py_ssize_t sort_one(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """Sort one feature; return the number of its missing values, -1 if it has an infinity."""
+    """Sort one feature; return the number of its missing values, or -1 if it has an infinite value."""
     cdef Py_ssize_t i, known = 0, missing = 0
     cdef uint64_t bad = 0
     if sort_two(values, n, order):
@@ -171,7 +175,7 @@ cdef Py_ssize_t sort_one(
         elif values[i] == values[i]:
             return -1
         else:
-            # Only known values are sorted; missing ones are listed at the end.
+            # Sort only the known values; the rows with missing values are appended.
             order[n - 1 - missing] = <int32_t>i
             missing += 1
     for i in range(missing // 2):
@@ -190,11 +194,11 @@ def sort_columns(
     uint64_t[::1] spare,
     int32_t[::1] n_missing=None,
 ):
-    """Sort every row of `columns` (k, n) into `order` (k, n).
+    """Sort each feature of `columns` (k, n) and write its row numbers to `order` (k, n).
 
     IN columns; OUT order, n_missing (k,): number of missing values per feature; WORK items, spare (n,).
-    Returns the index of the first feature with an infinity or, without `n_missing`, a missing value; else
-    -1.
+    Returns the index of the first feature with an infinite value or, without `n_missing`, a missing value.
+    Returns -1 if there is no such feature.
     """
     cdef Py_ssize_t k = columns.shape[0], n = columns.shape[1], j, missing = 0
     cdef bint takes_missing = n_missing is not None
@@ -216,7 +220,7 @@ def sort_columns(
 
 
 def gather_columns(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] columns):
-    """Copy the features first, first + 1, ... of X at `rows` into the rows of `columns`."""
+    """Copy the features first, first + 1, ... of the rows `rows` of X to `columns`."""
     cdef Rows all = rows_of(X)
     cdef Py_ssize_t k = columns.shape[0], n = rows.shape[0], i, j
     cdef const char* row
@@ -232,7 +236,7 @@ def gather_columns(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] 
 cdef Py_ssize_t count_distinct(
     const int32_t* order, Py_ssize_t n, Py_ssize_t limit
 ) noexcept nogil:
-    """Count the distinct values, but no further than `limit` + 1."""
+    """Count the distinct values, up to `limit` + 1."""
     cdef Py_ssize_t i, distinct = 1
     for i in range(1, n):
         distinct += not is_tied(order[i])
@@ -244,7 +248,8 @@ cdef Py_ssize_t count_distinct(
 cdef Py_ssize_t bin_end(
     const int32_t* order, Py_ssize_t n, Py_ssize_t start, double want, const int64_t* weight
 ) noexcept nogil:
-    """Return the end of the first run of equal values at which the bin from `start` has weight ``want``."""
+    """Return the end of a bin: the first end of a run of equal values with a weight of at least ``want``.
+    """
     cdef Py_ssize_t i
     cdef int64_t held = 0
     if weight == NULL:
@@ -266,7 +271,7 @@ cdef int bin_one(
     const int32_t* order, Py_ssize_t n, Py_ssize_t max_bins, const int64_t* weight,
     int64_t total, int32_t* starts
 ) noexcept nogil:
-    """Divide one sorted feature into at most `max_bins` bins; return their number."""
+    """Divide a sorted feature into at most `max_bins` bins and return their number."""
     cdef Py_ssize_t i, b = 0, start = 0, end
     cdef int64_t remaining = total
     cdef double want
@@ -282,7 +287,7 @@ cdef int bin_one(
         if b == max_bins - 1:
             end = n
         else:
-            # The slack prevents a bin from growing by one value through rounding alone.
+            # The tolerance prevents rounding errors from adding another value to a bin.
             want = <double>remaining / (max_bins - b) * (1.0 - 1e-9)
             end = bin_end(order, n, start, want, weight)
         if weight == NULL:
@@ -301,12 +306,12 @@ def bin_columns(
     int32_t[:, ::1] bin_start, int32_t[::1] n_bins, uint8_t[:, ::1] codes,
     const int32_t[::1] n_missing=None,
 ):
-    """Divide sorted features into rank bins and write the bin code of each row.
+    """Divide sorted features into rank bins, and compute the bin code of each row.
 
     IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), with b at least
     min(max_bins, n) and 1; n_bins (k,), codes (k, n). IN n_missing (k,): number of missing values per
-    feature, if there are any. They have the code after the last bin, so that at most 255 bins are left, and
-    `bin_start` has one more entry: n follows the end of the known rows.
+    feature, if there are any. Then at most 255 bins remain, because missing values have the next code.
+    `bin_start` gets one more entry: the end of the known rows, then n.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i, known = n, most = max_bins
     cdef bint has_missing = n_missing is not None
@@ -353,9 +358,9 @@ def bin_columns(
 def select_rows(
     const int32_t[:, ::1] order, const int32_t[::1] renumber, int32_t[:, ::1] selected
 ):
-    """Keep the rows with renumber >= 0 of each sorted feature, under their new numbers.
+    """Select the rows with renumber >= 0 from each sorted feature and give them these new numbers.
 
-    IN order (k, n), renumber (n,); OUT selected (k, m), with m the number of rows kept.
+    IN order (k, n), renumber (n,); OUT selected (k, m), with m the number of selected rows.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], m = selected.shape[1], i, j, out
     cdef int32_t row, tie
@@ -366,7 +371,7 @@ def select_rows(
             out = 0
             tie = 0
             for i in range(n):
-                tie &= order[j, i]  # only the sign bit counts
+                tie &= order[j, i]  # only the sign bit is used
                 row = renumber[row_of(order[j, i])]
                 if row < 0:
                     continue
@@ -381,7 +386,7 @@ cdef int check_one(
     const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
     Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen, int special
 ) noexcept nogil:
-    """Return the error code of one sorted feature, see `check_sorted`."""
+    """Check one sorted feature; return the error code described in `check_sorted`."""
     cdef Py_ssize_t i, b, known = n
     cdef int32_t row
     cdef int out_of_order = 0, in_other_bin = 0
@@ -393,7 +398,7 @@ cdef int check_one(
     if not 1 <= bins <= most or starts[0] != 0 or starts[bins] != known:
         return 3
     for b in range(bins):
-        # Categories may have no rows, and so may the bins of a feature without known values.
+        # Bins may be empty if the feature is categorical or has no known values.
         if not 0 <= starts[b] <= starts[b + 1] <= n or (
                 starts[b] == starts[b + 1] and known and not special & LEVELS):
             return 3
@@ -407,11 +412,11 @@ cdef int check_one(
         return 1
     for b in range(bins):
         if b and starts[b] < starts[b + 1] and is_tied(order[starts[b]]):
-            return 3  # equal values are in two bins
+            return 3  # equal values are in different bins
         for i in range(starts[b], starts[b + 1]):
             row = row_of(order[i])
             value = values[row]
-            # No branches: half of the branch predictions could be wrong.
+            # no branches, because half of the branch predictions could be wrong
             out_of_order |= <int>(value < before) | (<int>(order[i] < 0) ^ <int>(value == before))
             in_other_bin |= codes[row] ^ <int>b
             if special & LEVELS:
@@ -425,7 +430,7 @@ cdef int check_one(
 
 
 def rank_rows(const int32_t[:, ::1] order, int32_t[:, ::1] rank):
-    """Count the distinct values below each row. IN order (k, n): sorted orders; OUT rank (k, n)."""
+    """Count the distinct values below the value of each row. IN order (k, n); OUT rank (k, n)."""
     cdef Py_ssize_t j, i
     cdef int32_t below
     with nogil:
@@ -441,11 +446,12 @@ def check_sorted(
     const int32_t[::1] n_bins, const uint8_t[:, ::1] codes, uint8_t[::1] seen,
     const uint8_t[::1] special=None,
 ):
-    """Check sorted features that were made elsewhere, and return an error code.
+    """Check sorted features that come from a file or from the caller, and return an error code.
 
-    IN columns (k, n): the values; special (k,): kinds of features, optional; WORK seen (n,). 0: no error;
-    1: `order` is not a permutation of the rows; 2: it does not sort the values, or ties are wrong; 3:
-    `bin_start` does not divide the rows into `n_bins` bins; 4: `codes` do not match the bins.
+    IN columns (k, n): the values; special (k,): kinds of features, optional; WORK seen (n,). The codes are:
+    0: no error; 1: `order` is not a permutation of the rows; 2: `order` does not sort the values, or tie
+    marks are wrong; 3: `bin_start` does not divide the rows into `n_bins` bins; 4: `codes` do not match the
+    bins.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j
     cdef int wrong = 0
@@ -466,7 +472,7 @@ def check_sorted(
     return wrong
 
 
-# Bins of all rows from the edges of a sample, and a hash of rows that selects the sample.
+# Bins of all rows, with the bin edges of a sample, and a hash of rows that selects the sample.
 #
 # Arrays: `columns` (k, m): one feature per row, for m of the rows; `codes` (k, n): the bins of all rows.
 
@@ -480,13 +486,14 @@ cdef BinKernel bin_kernel = choose_bin(2)
 
 
 def use_simd_level(int level):
-    """Choose the variant of the kernel: 0 baseline, 1 AVX2 if supported; bins are the same. For tests."""
+    """For tests: choose the compiled variant, 0 for baseline or 1 for AVX2 if supported. Bins are the same.
+    """
     global bin_kernel
     bin_kernel = choose_bin(level)
 
 
 cdef inline uint64_t content_bits(double value) noexcept nogil:
-    """Return the bits of a value, folded into the lower half. Zeros are equal, and so are NaNs."""
+    """Reduce a value to 32 bits for hashing. Both zeros give the same result, and so do all NaNs."""
     cdef uint64_t bits
     value = value + 0.0
     memcpy(&bits, &value, 8)
@@ -498,7 +505,7 @@ cdef inline uint64_t content_bits(double value) noexcept nogil:
 def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashed):
     """Hash the contents of rows; the hashes are evenly distributed.
 
-    IN X (n, d), rows (m,); WORK key (d,); OUT hashed (m,). Returns whether a value is missing.
+    IN X (n, d), rows (m,); WORK key (d,); OUT hashed (m,). Returns True if a value is missing.
     """
     cdef Rows all = rows_of(X)
     cdef Py_ssize_t m = rows.shape[0], i, j
@@ -525,7 +532,7 @@ def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashe
 cdef void extend_one(
     const double* x, const uint8_t* code, Py_ssize_t m, double* least, double* most, int32_t* count
 ) noexcept nogil:
-    """Count the values of each bin and extend its ends, which is rarely needed."""
+    """Count the values of each bin, and update its smallest and largest value, which seldom change."""
     cdef Py_ssize_t i, b
     cdef double here
     for i in range(m):
@@ -543,10 +550,10 @@ def code_columns(
     const int32_t[::1] n_bins, uint8_t[:, ::1] codes, double[:, ::1] lower, double[:, ::1] upper,
     int32_t[:, ::1] count,
 ):
-    """Write the bins of rows first, first + 1, ... to `codes`, and update the ends and counts of bins.
+    """Compute the bins of the rows first, first + 1, ..., and update the range and the count of each bin.
 
-    IN columns (k, m), edge (k, 255) with infinity after the last edge, n_bins (k,), also the code of
-    missing values; INOUT lower, upper, count (k, 256).
+    IN columns (k, m), edge (k, 255) with infinity after the last edge, n_bins (k,), which is also the code
+    of missing values; OUT codes; INOUT lower, upper, count (k, 256).
     """
     cdef Py_ssize_t k = columns.shape[0], m = columns.shape[1], j
     cdef int levels
@@ -590,7 +597,7 @@ cdef inline void select_group(
     const uint8_t* codes, Py_ssize_t n, const int32_t* rows, Py_ssize_t m, Py_ssize_t width,
     uint8_t* selected,
 ) noexcept nogil:
-    """Copy the codes of the listed rows for `width` features."""
+    """Copy the bin codes of the listed rows for `width` features."""
     cdef Py_ssize_t i = 0, j
     cdef uint64_t eight
     cdef int k
@@ -611,7 +618,7 @@ cdef inline void count_codes(
     const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
 ) noexcept nogil:
     """Count the codes below 0, 1, ..., bins."""
-    cdef int32_t[2][MAX_BINS] count  # for even and odd positions, so that one does not wait for the other
+    cdef int32_t[2][MAX_BINS] count  # separate counts for even and odd positions are faster
     cdef Py_ssize_t i = 0, b
     cdef uint64_t eight
     cdef int k
@@ -630,10 +637,10 @@ cdef inline void count_codes(
 
 
 def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
-    """List the rows of one kind, in order. IN kind (n,); OUT rows (m,), with m the number of these rows."""
+    """List the rows with kind `wanted`, in order. IN kind (n,); OUT rows (m,), one entry per listed row."""
     cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
     with nogil:
-        while i < n and found < m:  # stored in any case, and kept if it matches: no branch
+        while i < n and found < m:  # no branch: always write the row, count it only if it matches
             rows[found] = <int32_t>i
             found += kind[i] == wanted
             i += 1
@@ -647,7 +654,8 @@ def select_codes(
 ):
     """Select the codes of the listed rows and, with `bin_start`, count the rows below each bin.
 
-    IN codes (k, n), rows (m,); OUT selected (k, m), bin_start (k, b + 1), as if sorted, for codes below b.
+    IN codes (k, n), rows (m,); OUT selected (k, m); bin_start (k, b + 1), as for sorted features, for codes
+    below b.
     """
     cdef Py_ssize_t k = codes.shape[0], n = codes.shape[1], m = rows.shape[0], i, j = 0
     cdef bint counts = bin_start is not None, outside = False

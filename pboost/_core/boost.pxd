@@ -1,4 +1,4 @@
-# Passes of boosted trees that multiclass rounds use, too; they are compiled only once.
+# Compiled passes over boosted trees, which multiclass rounds also use.
 from pboost._core._boost_leaf cimport WordsPass
 from pboost._core._boost_round cimport Passes
 

@@ -1,8 +1,8 @@
 """Boosting rounds on binned features: gradients, tree growth, leaf values and decision values.
 
-The caller's arrays (see `Rounds` in trees/tree_rounds.py) are borrowed for one call. A round calls `slopes` (or
-writes the gradients and Hessians itself), `begin`, `grow` until it returns True, `add_leaves` and, for rows
-that the tree was not grown on, `add_others`. Results do not depend on the order of rows.
+A round uses arrays of the caller (see `Rounds` in trees/tree_rounds.py). First call `slopes`, or write the
+gradients and Hessians to the arrays. Then call `begin`, `grow` until it returns True, `add_leaves` and, for
+rows that were not used for the tree, `add_others`. Results do not depend on the order of rows.
 """
 from libc.math cimport fabs, isfinite, rint
 
@@ -50,29 +50,30 @@ cdef Node _node
 cdef Open _open
 cdef State _state
 cdef Stack _stack
-#: One entry of each array of a round's state, for its dtype.
+#: One item of each state array of a round, from which its dtype is derived.
 STATE = {
     "node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state,
     "stack": <Stack[:1]>&_stack,
 }
-#: The losses with compiled gradients, and their codes.
+#: The losses whose gradients are computed here, and their codes.
 LOSSES = {loss_name(k).decode(): k for k in range(N_LOSSES) if k != SHARES}
-#: The code of the loss of one softmax class, whose gradients are given.
+#: The code for one class of the softmax loss, for which the caller passes the gradients.
 OF_SHARES = SHARES
-#: Number of padding entries behind arrays of rows.
+#: Number of padding entries at the end of arrays of rows.
 BEHIND = ROOM
-#: Bits of a gradient and of a Hessian in a packed word.
+#: Number of bits of a gradient and of a Hessian in a packed word.
 GRADIENT_BITS, CURVATURE_BITS = OF_GRADIENT, OF_CURVATURE
-#: Mean Hessian of a leaf's rows, in units, from which packed sums are precise enough for a Newton step.
+#: The least mean Hessian of a leaf's rows, in units, for which packed sums are precise enough for a Newton
+#: step.
 FINE = FINE_WORDS
-#: Bytes per feature for the category order shared by all nodes of a tree level.
+#: Size in bytes of a categorical feature's order of categories, which all nodes of a tree level use.
 SETS_SIZE = sizeof(Sets)
-#: Largest number of bits of a gradient or a Hessian stored in two words.
+#: Largest number of bits of a gradient or Hessian that is stored in two words.
 WIDE_BITS = 35
 
 
 def use_simd_level(int level):
-    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global passes, loss_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
 
@@ -89,9 +90,9 @@ cdef WordsPass choose_words_pass(int level) noexcept:
 # Gradients and Hessians of a round.
 
 def slopes(arrays):
-    """Compute the gradients (into `packed`) and Hessians (into `spare_packed`) of the loss at `f`.
+    """Compute the gradients (in `packed`) and Hessians (in `spare_packed`) of the loss at `f`.
 
-    They are weighted or, if weights are numbers of copies, those of one copy. Returns the largest absolute
+    They include the row weights, unless weights are numbers of copies. Returns the largest absolute
     gradient, the largest Hessian and the sum of the losses.
     """
     cdef Rows rows = read_rows(arrays)
@@ -114,10 +115,10 @@ def slopes(arrays):
 
 
 def is_uneven(arrays, double steepest):
-    """Return whether few gradients are large compared with the largest.
+    """Return whether most gradients are much smaller than the largest.
 
-    That is, fewer than 1 % of the nonzero gradients have at least 1/4096 of its size; the others keep six
-    bits or fewer in a packed word.
+    This is the case if fewer than 1 % of the nonzero gradients are at least 1/4096 of the largest. All
+    other gradients keep six bits or fewer in a packed word.
     """
     cdef const double* gradient = <const double*>to_read(arrays.packed, sizeof(double))
     cdef const double* residual = residual_of(arrays)
@@ -140,13 +141,13 @@ def is_uneven(arrays, double steepest):
                 large += copies * (size >= limit)
                 some += copies * (size != 0.0)
                 left -= copies
-            if 100 * large >= some + left:  # the remaining rows cannot change this
+            if 100 * large >= some + left:  # the remaining rows cannot change the result
                 break
     return 100 * large < some
 
 
 def units(arrays, double steepest, double most):
-    """Return the scales of gradients and Hessians, powers of two, and the bits of a Hessian.
+    """Return the scales of gradients and of Hessians, which are powers of two, and the bits of a Hessian.
 
     `steepest` and `most` are the largest absolute gradient and the largest Hessian.
     """
@@ -183,7 +184,7 @@ def begin(arrays, double gradient_scale, double curvature_scale):
 # Growth.
 
 def grow(arrays, Py_ssize_t cells):
-    """Split nodes until about `cells` cells are read or no node is open.
+    """Split nodes until about `cells` cells have been read or no node is open.
 
     Return whether no node is open.
     """
@@ -209,10 +210,10 @@ def grow(arrays, Py_ssize_t cells):
 
 
 def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):
-    """List the nodes of a grown tree in preorder.
+    """Write the nodes of the grown tree in preorder.
 
     OUT nodes (n,), children (n, 2), -1 in leaves; subset (n, 4), empty without categorical features; WORK
-    place (2 n,). n is the `nodes` of the state.
+    place (2 n,). n is the number of `nodes` in the state.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t n = r.state.nodes
@@ -226,10 +227,10 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
 
 
 # ---------------------------------------------------------------------------------------------
-# Growth with histograms that are summed over partitions of the rows.
+# Growth of a tree whose rows are on several workers. Histograms are summed over the workers.
 
 cdef Round read_open(arrays) except *:
-    """Read the arrays of a round; `open` (1, k) has its open nodes."""
+    """Read the arrays of a round, with the open nodes in `open` (1, k)."""
     cdef Round r = read_round(arrays, &passes)
     r.state.open = arrays.open.shape[1]
     return r
@@ -242,7 +243,7 @@ cdef int check_masses(const Round* r, const double[:, ::1] masses) except -1:
 
 
 def begin_counted(arrays, const double[:, ::1] masses, double squares):
-    """Create the root from its histogram (1, cells) and the sum of squared Newton steps."""
+    """Create the root from its histogram (1, cells) and its sum of squared Newton steps."""
     cdef Round r = read_open(arrays)
     check_masses(&r, masses)
     with nogil:
@@ -254,7 +255,7 @@ def begin_counted(arrays, const double[:, ::1] masses, double squares):
 
 
 def take_open_masses(arrays, const double[:, ::1] masses):
-    """Store the histograms (k, cells) of the open nodes in their slots."""
+    """Store the histograms (k, cells) of the open nodes."""
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i
     check_masses(&r, masses)
@@ -263,10 +264,10 @@ def take_open_masses(arrays, const double[:, ::1] masses):
 
 
 def cut_open(arrays, bint is_pooled, rows_by_bin=None):
-    """Find the splits of the open nodes, by pooled gains or by their gain in each node.
+    """Find the splits of the open nodes: by pooled gains, or by the gain in each node.
 
-    If `rows_by_bin` (k, d, 256) is given, both children must have enough rows. `n_below` of `open` becomes
-    0, or -1 for a node without a split.
+    With `rows_by_bin` (k, d, 256), both children must have enough rows. In `open`, `n_below` becomes 0, or
+    -1 if a node has no split.
     """
     cdef Round r = read_open(arrays)
     cdef const int32_t[:, :, ::1] rows = rows_by_bin
@@ -300,7 +301,7 @@ def cut_open(arrays, bint is_pooled, rows_by_bin=None):
 
 
 def open_sides(arrays, uint8_t[:, ::1] above):
-    """Write the child of each code of the open nodes' split features (OUT above (k, 256))."""
+    """Compute the child of each bin code of the split features of the open nodes (OUT above (k, 256))."""
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i
     if above.shape[0] != r.state.open or above.shape[1] != MAX_BINS:
@@ -313,11 +314,13 @@ def split_open(
     arrays, const int32_t[::1] counted, const int32_t[::1] slot, double[:, ::1] masses,
     const double[:, ::1] squares
 ):
-    """Create the children of the open nodes, whose `n_below` are known.
+    """Create the children of the open nodes. `n_below`, the number of left rows of each node, must be set.
 
-    `masses` (n, cells) has the histograms of one child per node, in the order of the nodes. `counted` (k,)
-    is the side of this child, -1 if the children are not split; `squares` (k, 2) are the sums of squared
-    Newton steps of both. The smaller child gets `slot` (k,), the larger one its parent's slot. WORK masses.
+    `masses` (n, cells) contains the histogram of one child of each node whose children will be split, in
+    the order of the nodes. `counted` (k,) is 0 if this is the left child, 1 if it is the right child, and
+    -1 if the children will not be split. `squares` (k, 2) has the sums of squared Newton steps of both
+    children. The histogram of the smaller child is stored in `slot` (k,), the larger child's in its
+    parent's slot. WORK masses.
     """
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i, k = 0, side, n = r.state.open
@@ -354,7 +357,7 @@ def split_open(
 
 
 cdef void take_rest(const Round* r, const Node* node, const double* whole, double* part) noexcept nogil:
-    """Turn the histogram of one child of a node into the other's (IN/OUT part)."""
+    """Replace the histogram of one child of a node by the other child's histogram (IN/OUT part)."""
     cdef Py_ssize_t lane, b, cell
     cdef double gradient, curvature
     for lane in range(r.n_lanes):
@@ -370,11 +373,12 @@ cdef void take_rest(const Round* r, const Node* node, const double* whole, doubl
 # Leaf values.
 
 def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit, bint solved):
-    """Compute the leaf values of a tree in preorder for a compiled loss (IN/OUT nodes (n,)).
+    """Compute the leaf values of a tree in preorder (IN/OUT nodes (n,)).
 
-    A value is `rate` times the best step if `solved`, else a Newton step, both clipped to +-`most`. `unit`
-    is the unit of the gradients divided by the unit of the Hessians. Newton steps of softmax are computed
-    from packed sums, unless the mean Hessian of the leaf's rows is less than FINE units.
+    A leaf value is `rate` times the best step if `solved` is true, and `rate` times a Newton step
+    otherwise. Steps are clipped to +-`most`. `unit` is the unit of the gradients divided by the unit of the
+    Hessians. For softmax, Newton steps are computed from packed sums, unless the mean Hessian of the leaf's
+    rows is less than FINE units.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
@@ -398,14 +402,14 @@ cdef struct Leaves:
     const Rows* rows
     Node* node
     Py_ssize_t n
-    double* weight  # array for weights, NULL if all are 1
+    double* weight  # memory for the weights of a leaf; NULL if all weights are 1
     double l2, most, rate, unit
     bint solved
     int32_t next
 
 
 cdef bint leaves_part(void* task, int who) noexcept nogil:
-    """Compute leaf values until none is left, large leaves first."""
+    """Compute the values of leaves until none is left, large leaves first."""
     cdef Leaves* all = <Leaves*>task
     cdef Node* node
     cdef Py_ssize_t k
@@ -424,12 +428,12 @@ cdef bint leaves_part(void* task, int who) noexcept nogil:
 cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil:
     """Return the step of a leaf.
 
-    Its rows are gathered into the arrays of packed words, which are free by then.
+    Its rows are copied to the arrays of packed words, which are unused by then.
     """
     cdef const Round* r = all.r
     cdef const Rows* rows = all.rows
     cdef Py_ssize_t place = spare_of(r, node), n = node.stop - node.start
-    # Newton's step is near the best step. Its sums are rounded in the unit of all rows.
+    # Start from Newton's step, which is near the best step.
     cdef double guess = -all.unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
     cdef Gather gather
@@ -456,7 +460,7 @@ def add_leaves(arrays, nodes):
 def add_others(
     arrays, nodes, const int32_t[:, ::1] children, const uint64_t[:, ::1] subset, const int64_t[::1] rows
 ):
-    """Add the leaf values of a tree in preorder to the decision values of other rows."""
+    """Add the leaf values of a tree in preorder to the decision values of rows that it was not grown on."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t n = rows.shape[0]
     cdef Added all
@@ -473,7 +477,7 @@ def newton_leaves(
     arrays, nodes, const double[::1] gradient, const double[::1] curvature, double l2, double most,
     double rate
 ):
-    """Compute Newton leaf values from the gradients and Hessians of all rows, weighted or of one copy."""
+    """Compute the Newton leaf values from the gradients and Hessians of all rows."""
     cdef Round r = read_round(arrays, &passes)
     cdef Node* node = <Node*>to_write(nodes, sizeof(Node))
     cdef const int32_t* rows
@@ -492,7 +496,7 @@ def newton_leaves(
 cdef double sum_of(
     const double* values, const double* copies, const int32_t* rows, Py_ssize_t n
 ) noexcept nogil:
-    """Return the sum over the listed rows, or their copies if any, whatever their order."""
+    """Return the sum over the listed rows, including their copies; it does not depend on their order."""
     cdef double most = 0.0, scale, total = 0.0, terms = 0.0
     cdef Py_ssize_t i
     for i in range(n):
@@ -505,13 +509,13 @@ cdef double sum_of(
 
 
 def exact_sum(const double[::1] values, copies=None):
-    """Return the sum of nonnegative numbers, whatever their order; `copies` (n,) repeats each one."""
+    """Return the sum of numbers >= 0, repeated `copies` (n,) times; it does not depend on their order."""
     scale = sum_scale(*sum_bound(values, copies))
     return scaled_sum(values, scale, copies) / scale
 
 
 def sum_bound(const double[::1] values, copies=None):
-    """Return the largest number of a sum, and how many are positive, counting copies."""
+    """Return the largest number, and the number of positive numbers including copies."""
     cdef double most = 0.0, terms = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -526,12 +530,12 @@ def sum_bound(const double[::1] values, copies=None):
 
 
 def sum_scale(double most, double terms):
-    """Return the factor that turns numbers into integers with an exact float64 sum."""
+    """Return a factor that scales numbers so that the float64 sum of the rounded numbers is exact."""
     return scale_of(2.0 * most, <Py_ssize_t>terms)
 
 
 def scaled_sum(const double[::1] values, double scale, copies=None):
-    """Return the sum of numbers times `scale`, each rounded, counting copies."""
+    """Scale and round the numbers, multiply them by their numbers of copies, and return the sum."""
     cdef double total = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -544,21 +548,21 @@ def scaled_sum(const double[::1] values, double scale, copies=None):
 
 
 # ---------------------------------------------------------------------------------------------
-# Rounds on partitioned rows: the sums of one partition, and the steps computed from the sums of all.
+# Boosting rounds whose rows are on several workers.
 #
-# A partition has the arrays of a round (see `Rounds` in trees/tree_rounds.py), but not its nodes: a node is a
-# range of rows, `start` to `stop`. Sums are integers that float64 holds exactly, so the sums of partitions
-# are added without errors, however the rows are divided.
+# Each worker has the arrays of a round (see `Rounds` in trees/tree_rounds.py) for its partition of the
+# rows. It does not store nodes: a node is a range of rows, `start` to `stop`. Sums are integers that
+# float64 represents exactly, so they do not depend on how the rows are partitioned.
 
 cdef Step _step
-#: One entry of the state of a leaf's search, for its dtype.
+#: One item of the state of the search for a leaf value, from which its dtype is derived.
 STEP = <Step[:1]>&_step
-#: The losses that are functions of the margin; the smallest margin has the largest loss.
+#: The losses that are functions of the margin. Their largest loss is at the smallest margin.
 OF_MARGIN = [name for name, code in LOSSES.items() if IS_OF_MARGIN(code)]
 
 
 cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Return a node with these rows; the root has all rows."""
+    """Return a node with a range of rows; the root has all rows."""
     cdef Node node
     node.start, node.stop = <int32_t>start, <int32_t>stop
     node.depth = stop - start < r.n
@@ -566,7 +570,7 @@ cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noex
 
 
 def farthest(arrays):
-    """Return the bounds of all rows that limit their loss; see `pboost_far` in boost_loss.h."""
+    """Return bounds of all rows that limit their losses; see `pboost_far` in boost_loss.h."""
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all
@@ -577,7 +581,7 @@ def farthest(arrays):
 
 
 def loss_scale(arrays, double u, double y, double size):
-    """Return the scale for a sum of losses within these bounds, and the largest loss."""
+    """Return the scale for an exact sum of losses, and the largest loss, given the bounds of the rows."""
     cdef Rows rows = read_loss(arrays)
     cdef Py_ssize_t n_copies = arrays.n_copies
     cdef double[2] ignored
@@ -589,7 +593,7 @@ def loss_scale(arrays, double u, double y, double size):
 
 
 def place_slopes(arrays, double scale):
-    """Like `slopes`, but return the sum of the losses as an integer, times `scale`."""
+    """Like `slopes`, but return the sum of the losses as an integer multiple of 1 / `scale`."""
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all
@@ -602,7 +606,7 @@ def place_slopes(arrays, double scale):
 
 
 def sizes(arrays, double steepest):
-    """Count the gradients with at least 1/4096 of the largest size, and the nonzero gradients."""
+    """Return the number of gradients that are at least 1/4096 of the largest, and of nonzero gradients."""
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
@@ -629,7 +633,7 @@ def pack(arrays, double gradient_scale, double curvature_scale):
 
 
 # ---------------------------------------------------------------------------------------------
-# Nodes. The rows of node i are those from `spans[i, 0]` to `spans[i, 1]` - 1.
+# Nodes. Node i has the rows from `spans[i, 0]` to `spans[i, 1]` - 1.
 
 cdef int check_spans(arrays, const int64_t[:, ::1] spans) except -1:
     cdef Py_ssize_t i
@@ -660,7 +664,7 @@ def count(arrays, const int64_t[:, ::1] spans, double[:, ::1] masses):
 
 
 def count_rows(arrays, const int64_t[:, ::1] spans, double[:, :, ::1] found):
-    """Add each node's number of rows per feature and bin (IN/OUT found (k, d, 256))."""
+    """Add the number of rows of each node, feature and bin (IN/OUT found (k, d, 256))."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i, f, k
     check_spans(arrays, spans)
@@ -677,11 +681,11 @@ def split(
     arrays, const int64_t[:, ::1] spans, const int32_t[::1] feature, const uint8_t[:, ::1] above,
     const int32_t[::1] counted, bint with_words, double[::1] n_below
 ):
-    """Partition the rows of nodes between their children.
+    """Partition the rows of each node between its children.
 
-    `above` (k, 256) has the child of each code of the split feature. Packed words are moved, too, if
-    `with_words`, except for nodes with `counted` -1, whose children are not split. OUT n_below (k,): the
-    number of rows on the left.
+    `above` (k, 256) is the child of each bin code of the split feature. If `with_words` is true, packed
+    words are also partitioned, except in nodes with `counted` -1, whose children will not be split. OUT
+    n_below (k,): the number of left rows.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Parting all
@@ -710,10 +714,10 @@ def split(
 def look_at(
     arrays, const int64_t[:, ::1] spans, const double[:, ::1] sums, double[::1] mixed, double[::1] squares
 ):
-    """Compare the Newton steps of the rows of nodes.
+    """Compare the Newton steps of the rows of each node.
 
-    OUT mixed (k,): 0 if all equal the step of the node, whose sums are `sums` (k, 2), else 1; squares
-    (k or 0,): the sums of squared Newton steps.
+    OUT mixed (k,): 0 if all rows have the Newton step of the node, whose sums are `sums` (k, 2), else 1;
+    squares (k or 0,): the sums of squared Newton steps.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i
@@ -734,14 +738,14 @@ def look_at(
 # Leaves.
 
 cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
-    """Return the array for the weights of leaves; NULL if all are 1."""
+    """Return the memory for the weights of leaves; NULL if all weights are 1."""
     return NULL if rows.weight == NULL else <double*>to_write(arrays.leaf_weight, sizeof(double))
 
 
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
-    """Gather the rows of leaves for `sums`.
+    """Copy the rows of each leaf, so that `sums` can read them.
 
-    OUT found (k, 5): the bounds of `farthest`, the largest weight and the number of copies.
+    OUT found (k, 5): the bounds as in `farthest`, the largest weight, and the number of copies.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
@@ -766,7 +770,7 @@ def sums(
     arrays, const int64_t[:, ::1] spans, const double[::1] step, const uint8_t[::1] is_raised,
     const double[:, ::1] scale, double[:, ::1] found
 ):
-    """Sum the gradients and Hessians of gathered leaves at the steps `step` (k,).
+    """Sum the gradients and Hessians of the copied rows of each leaf after its step `step` (k,).
 
     OUT found (k, 2), in units of 1 / `scale` (k, 2).
     """
@@ -806,9 +810,9 @@ def add(arrays, double[::1] f, const int64_t[:, ::1] spans, const double[::1] va
 
 
 def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, bint solved):
-    """Choose the first evaluations for leaves.
+    """Choose the first step to evaluate for each leaf.
 
-    IN/OUT steps (n,), with bounds, weights and copies already set.
+    IN/OUT steps (n,): the bounds, weights and numbers of copies must be set.
     """
     cdef Rows rows = read_loss(arrays)
     cdef Step* step = <Step*>to_write(steps, sizeof(Step))
@@ -823,7 +827,7 @@ def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, 
 
 
 def take_looks(arrays, steps, const double[:, ::1] found, uint8_t[::1] is_open):
-    """Continue the searches of the open leaves with their sums `found` (n, 2).
+    """Continue the search for the values of leaves with new sums `found` (n, 2).
 
     IN/OUT steps (n,), is_open (n,): whether another evaluation is needed.
     """

@@ -1,5 +1,4 @@
-/* Histograms of the nodes of boosted trees, splits between bins, and the passes over them; see
-   boost_simd.h. */
+/* Histograms of the nodes of boosted trees, splits between bins, and passes over them. See boost_simd.h. */
 #ifndef PBOOST_BOOST_MASSES_H
 #define PBOOST_BOOST_MASSES_H
 #include "simd.h"
@@ -7,26 +6,27 @@
 #include <stdint.h>
 
 #define PBOOST_LANES 8
-#define PBOOST_ABREAST 3 /* groups scanned together, as each is bound by latency */
+#define PBOOST_ABREAST 3 /* number of groups scanned together; a single group would be limited by latency */
 
-/* The best split per lane: its score is numerator / divisor; bin -1 if there is none. */
+/* The best split of each lane. Its score is numerator / divisor, and its bin is -1 if there is no split. */
 typedef struct {
     double numerator[PBOOST_LANES], divisor[PBOOST_LANES];
     int32_t bin[PBOOST_LANES];
 } pboost_cuts;
 
-/* A node: its sums, the least Hessian sum of a child, and the L2 penalty. If `is_bounded`, children's
-   steps lie between `low` and `high`, and `direction` is the sign of a monotonic constraint. */
+/* A node: its sums, the minimum Hessian sum of a child, and the L2 penalty. If `is_bounded` is true, the
+   steps of the children must lie between `low` and `high`, and `direction` is the sign of a monotonic
+   constraint. */
 typedef struct {
     double gradient, curvature, least, l2, low, high;
     int is_bounded, direction;
 } pboost_node_masses;
 
-/* Unpack a packed sum. */
+/* The gradient and the Hessian in a packed sum. */
 #define PBOOST_GRADIENT_IN(word) ((double)(int32_t)((word) >> 32))
 #define PBOOST_CURVATURE_IN(word) ((double)(uint32_t)(word))
 
-/* A group of lanes to be scanned: its histogram, and the sums left of its first bin; both may be packed. */
+/* A group of eight features (lanes): its histogram, and the sums to the left of its first bin. */
 typedef struct {
     const double *masses, *below;
     int bins;
@@ -37,31 +37,32 @@ typedef struct {
     pboost_cuts *restrict cuts
 
 #define PBOOST_BINS 256
-#define PBOOST_BLOCK 8192 /* largest number of copies of rows in a packed sum */
-/* How many rows ahead codes are prefetched, with at most PBOOST_NEAR_ROWS rows, and with more. */
+#define PBOOST_BLOCK 8192 /* largest number of rows, including copies, in a packed sum */
+/* Number of rows by which codes are prefetched: for at most PBOOST_NEAR_ROWS rows, and for more rows. */
 #define PBOOST_AHEAD 24
 #define PBOOST_FAR_AHEAD 112
 #define PBOOST_NEAR_ROWS (1 << 18)
-#define PBOOST_PART_ROWS 512 /* rows whose codes are loaded before they are partitioned */
+#define PBOOST_PART_ROWS 512 /* number of rows whose codes are loaded before they are partitioned */
 #define PBOOST_ROOM 128 /* padding of arrays of rows, which may be read and overwritten */
 
-/* The best pooled split per lane; bin -1 if there is none. */
+/* The best split of each lane by pooled gain. Its bin is -1 if there is no split. */
 typedef struct {
     float value[PBOOST_LANES];
     int32_t bin[PBOOST_LANES];
 } pboost_pooled_cuts;
 
-/* `own` is the score of the node without a split. Gains are stored in `gains` unless NULL. Those that
-   are not NaN are added to `pool`, the gains of all nodes together. */
+/* `own` is the score of the node without a split. `gains` receives the gains of the node, unless it is
+   NULL. All gains except NaN are added to `pool`, which contains the sums over all nodes. */
 #define PBOOST_GAIN_ARGS                                                                           \
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, double own,            \
     float *restrict gains, float *restrict pool
 
-/* `pool` has the gains of all nodes together, which count with the weight `share`. */
+/* `pool` contains the gains summed over all nodes, with the weight `share`. The node's own gains have
+   the weight 1 - `share`. */
 #define PBOOST_POOLED_ARGS                                                                         \
     const float *gains, const float *pool, int bins, float share, pboost_pooled_cuts *restrict cuts
 
-/* The best splits of a node if only `pool`, the gains of all nodes together, counts. */
+/* The best splits of a node if only `pool`, the gains summed over all nodes, matters. */
 #define PBOOST_SHARED_ARGS                                                                         \
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, const float *pool,     \
     pboost_pooled_cuts *restrict cuts
@@ -116,7 +117,7 @@ static inline void pboost_add_to(double *values, const int32_t *rows, ptrdiff_t 
     }
 }
 
-/* Add the gains that are not NaN to the gains of other nodes. */
+/* Add all gains except NaN to the sums over nodes. */
 static inline void pboost_pool_gains(const float *gains, ptrdiff_t n, float *restrict pool)
 {
     for (ptrdiff_t i = 0; i < n; i++) pool[i] += gains[i] == gains[i] ? gains[i] : 0.0f;

@@ -1,16 +1,16 @@
 /* Losses and their derivatives, for boosted trees.
  *
- * Sums do not depend on the order of their terms: these are rounded to multiples of a power of two, so that
- * float64 holds all sums exactly. Every variant does the same operations, and none is fused
- * (-ffp-contract=off).
+ * Terms are rounded to multiples of a power of two and summed exactly in float64, so that sums do not
+ * depend on the order of the rows. All variants give bit-identical results: they do the same operations,
+ * without fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_LOSS_H
 #define PBOOST_BOOST_LOSS_H
 #include "boost_packed.h"
 
 /* The losses from HINGE on have no useful Hessian. SQUARED and the losses from ABSOLUTE on are functions
-   of the residual f - y. SHARES is the log loss of rows whose f is its gradient: the probability, minus
-   1 for the row's class. */
+   of the residual f - y. SHARES is for one class of the softmax loss: here f is the gradient, which is
+   the probability of the class, minus 1 for rows of the class. */
 #define PBOOST_LOSSES(OF)                                                                          \
     OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "log_loss") OF(SQUARED, "squared_error")                 \
     OF(PROBIT, "probit") OF(POISSON, "poisson") OF(SHARES, "")                                     \
@@ -18,7 +18,7 @@
 #define PBOOST_LOSS_NUMBER(loss, name) PBOOST_##loss,
 #define PBOOST_LOSS_NAME(loss, name) name,
 enum { PBOOST_LOSSES(PBOOST_LOSS_NUMBER) PBOOST_N_LOSSES };
-/* Return the name of a loss in Python; "" if it has none. */
+/* Return the name of a loss in Python, or "" if the loss has no name. */
 PBOOST_INLINE const char *pboost_loss_name(int loss)
 {
     static const char *const names[] = {PBOOST_LOSSES(PBOOST_LOSS_NAME)};
@@ -40,8 +40,8 @@ PBOOST_INLINE double pboost_log_1_plus(double e)
     return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
 }
 
-/* The log loss of n margins, see below. `wants_value` is a compile-time constant: a test in the loop is
-   slow. */
+/* Compute the log loss of n margins and its derivatives. `wants_value` is a compile-time constant,
+   because a branch in the loop is slow. */
 PBOOST_INLINE void pboost_logistic(
     const double *restrict u, ptrdiff_t n, const int wants_value, double *restrict slope,
     double *restrict bend, double *restrict value)
@@ -54,18 +54,19 @@ PBOOST_INLINE void pboost_logistic(
     }
 }
 
-/* Rows: their targets, decision values, and weights, NULL if all are 1. Weights that are numbers of
-   copies multiply the rounded terms of one copy, so that sums equal sums over the copies. */
+/* The rows: their targets, decision values, and weights (NULL if all are 1). If weights are numbers of
+   copies, each rounded term is multiplied by the number of copies. The sums then equal sums over the
+   copies. */
 typedef struct {
     int loss, are_copies;
     double per_limit; /* 1 / the largest Newton step */
-    double parameter; /* the loss's parameter, if any */
+    double parameter; /* parameter of the loss, if any */
     const double *y, *f, *weight;
 } pboost_rows;
 
-/* Derivatives at n margins, PBOOST_ROWS at most: the negative gradient (`slope`), the Hessian (`bend`)
-   and, if requested, the loss. Some losses take residuals instead of margins; the Poisson loss takes
-   decision values, and targets y. */
+/* Compute derivatives at n margins (at most PBOOST_ROWS): the negative gradient (`slope`), the Hessian
+   (`bend`) and, if requested, the loss. For losses of residuals, `u` contains residuals. For the Poisson
+   loss, `u` contains decision values, and `y` the targets. */
 #define PBOOST_DERIVATIVES_ARGS                                                                    \
     const pboost_rows *rows, const double *restrict u, const double *restrict y, ptrdiff_t n,      \
     int wants_value, double *restrict slope, double *restrict bend, double *restrict value
@@ -86,7 +87,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
             bend[i] = 1.0;
             value[i] = 0.5 * u[i] * u[i];
         }
-    } else if (loss == PBOOST_POISSON) { /* up to a constant per row */
+    } else if (loss == PBOOST_POISSON) { /* except for a constant per row */
         for (ptrdiff_t i = 0; i < n; i++) {
             bend[i] = pboost_exp(u[i]);
             slope[i] = y[i] - bend[i];
@@ -130,7 +131,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 }
 
-/* A call per block of rows costs little, and all passes of a variant share this long code. */
+/* A separate function, because its code is long and all passes of a variant use it. */
 #define PBOOST_DERIVATIVES_COPY(TARGET, name)                                                      \
     TARGET PBOOST_APART static void pboost_derivatives_##name(PBOOST_DERIVATIVES_ARGS)             \
     {                                                                                              \
@@ -138,8 +139,8 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 PBOOST_COPIES(PBOOST_DERIVATIVES_COPY)
 
-/* Eight sums or maxima side by side, over m values, a multiple of eight. They are separate functions
- * because compilers do not vectorize a loop with two of them.
+/* Eight sums or maxima at a time over m values, where m is a multiple of eight. There are separate
+ * functions for sums and maxima, because compilers do not vectorize a loop with two results.
  */
 PBOOST_INLINE void pboost_add_rounded(
     const double *restrict values, ptrdiff_t m, double scale, double *restrict sum)
@@ -151,7 +152,7 @@ PBOOST_INLINE void pboost_add_rounded(
     for (int k = 0; k < 8; k++) sum[k] = s[k];
 }
 
-/* Round scaled values, then multiply them by the copies of their rows. */
+/* Scale and round values, then multiply them by the numbers of copies. */
 PBOOST_INLINE void pboost_copy_rounded(double *restrict values, const double *restrict copies, ptrdiff_t m, double scale)
 {
     for (ptrdiff_t i = 0; i < m; i++) values[i] = copies[i] * ((values[i] * scale + PBOOST_MAGIC) - PBOOST_MAGIC);
@@ -186,14 +187,14 @@ PBOOST_INLINE double pboost_most_of_eight(const double *most)
     return found;
 }
 
-/* Pad the last block of eight; return m rounded up. */
+/* Pad values to a multiple of eight; return m rounded up. */
 PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
 {
     for (; m & 7; m++) values[m] = what;
     return m;
 }
 
-/* Return the probability `share` with its odds multiplied by `odds`. */
+/* Return a probability `share` after its odds are multiplied by `odds`. */
 PBOOST_INLINE double pboost_share(double share, double odds)
 {
     return share * odds / ((1.0 - share) + share * odds);
@@ -216,15 +217,15 @@ PBOOST_INLINE void pboost_margins(
         for (ptrdiff_t i = 0; i < n; i++) u[i] = y[i] * (f[i] + step);
 }
 
-/* Bounds of rows. `u`: the margin of the largest loss, or the largest absolute residual; for the Poisson
-   loss, the largest decision value, with the largest target `y` and the largest absolute decision value
-   `size`. */
+/* Bounds of rows. `u` is the margin with the largest loss, or the largest absolute residual. For the
+   Poisson loss, `u` is the largest decision value, `y` the largest target, and `size` the largest
+   absolute decision value. */
 typedef struct {
     double u, y, size;
 } pboost_far;
 
 #define PBOOST_FARTHEST_ARGS const pboost_rows *rows, ptrdiff_t n, pboost_far *far
-/* Rows of weight 0 are ignored. */
+/* Rows with weight 0 are ignored. */
 PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
 {
     double most[8], least[8], target[8], u[PBOOST_ROWS], other[PBOOST_ROWS], y[PBOOST_ROWS];
@@ -256,11 +257,12 @@ PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
     far->size = above > below ? above : below;
 }
 
-/* Bound the gradients, Hessians and losses of rows after adding `step` to their decision values. */
+/* Compute upper bounds of the gradients, Hessians and losses of rows after adding `step` to their
+   decision values. */
 static inline void pboost_bounds(
     const pboost_rows *rows, const pboost_far *far, double step, double *steepest, double *most, double *value)
 {
-    /* No margin is smaller, and no residual is larger. */
+    /* No row has a smaller margin or a larger absolute residual. */
     const double u = rows->loss == PBOOST_POISSON ? far->u + step
         : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step)
         : rows->loss == PBOOST_SHARES ? pboost_share(far->u, pboost_exp(fabs(step))) : far->u - fabs(step);
@@ -282,9 +284,10 @@ static inline void pboost_bounds(
 #define PBOOST_SLOPES_ARGS                                                                         \
     const pboost_rows *rows, ptrdiff_t n, double scale, double *restrict gradient,                 \
     double *restrict curvature, double *restrict found
-/* Compute the gradients and Hessians of n rows, weighted or of one copy. Hessians are raised so that no
-   Newton step exceeds the limit. OUT found: the largest absolute gradient, the largest Hessian, and the
-   sum of the losses times `scale`, each rounded. The arrays have room for seven more rows. */
+/* Compute the gradients and Hessians of n rows, weighted unless weights are numbers of copies. Hessians
+   are increased so that no Newton step exceeds the limit. OUT found: the largest absolute gradient, the
+   largest Hessian, and the sum of the losses times `scale`, each rounded. The arrays must have room for
+   seven more rows. */
 PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pass derive)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
@@ -301,7 +304,7 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pas
             h[i] = !is_curved ? 1.0 : bend[i] < least ? least : bend[i];
             g[i] = of_margin ? -y[i] * slope[i] : -slope[i];
         }
-        if (w) /* weight 0 gives 0, even times infinity */
+        if (w) /* a weight of 0 gives 0 even if the gradient is infinite */
             for (ptrdiff_t i = 0; i < m; i++) {
                 const double times = rows->are_copies ? 1.0 : w[i];
                 g[i] = w[i] > 0.0 ? times * g[i] : 0.0;
@@ -319,8 +322,8 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pas
     found[2] = pboost_add_eight(sum);
 }
 
-/* Pack rows: the gradient and the Hessian are scaled and rounded, the Hessian to at least 1, and then
-   multiplied by the number of copies, if any. */
+/* Pack rows: scale and round the gradient and the Hessian, increase the Hessian to at least 1, and
+   multiply both by the number of copies, if any. */
 #define PBOOST_PACK_ARGS                                                                           \
     const int64_t *gradient, const double *curvature, const double *copies, const int32_t *rows,   \
     ptrdiff_t n, double gradient_scale, double curvature_scale, int64_t *packed
@@ -337,7 +340,8 @@ PBOOST_INLINE int64_t pboost_word_of_copies(double copies, double gradient, doub
     return pboost_word(copies * g, copies * (h < 1.0 ? 1.0 : h));
 }
 
-/* `gradient` has the bits of float64 numbers. It may be the array `packed` because listed rows increase. */
+/* `gradient` has the bits of float64 numbers. `packed` may be the same array, because listed rows
+   increase. */
 PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
 {
     if (copies)
@@ -357,7 +361,7 @@ PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
                 pboost_from_bits((uint64_t)gradient[i]) * gradient_scale, curvature[i] * curvature_scale);
 }
 
-/* Pack n rows, the first or the listed ones, from their residuals. */
+/* Pack n rows from their residuals: the listed rows, or the first n. */
 PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
 {
     if (weight && are_copies)
@@ -388,8 +392,8 @@ PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
 #define PBOOST_SUMS_ARGS                                                                           \
     const pboost_rows *rows, ptrdiff_t n, double step, int is_raised, const double *scale,         \
     double *restrict found
-/* Sum the weighted gradients and Hessians of n rows after adding `step` to their decision values, times
-   the two numbers `scale`, each rounded. */
+/* Sum the weighted gradients and Hessians of n rows after adding `step` to their decision values. Each
+   term is multiplied by its `scale` and rounded. */
 PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS, pboost_derivatives_pass derive)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
@@ -408,7 +412,7 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS, pboost_derivatives_pass de
         if (rows->weight && rows->are_copies) {
             pboost_copy_rounded(slope, rows->weight + start, m, scale[0]);
             pboost_copy_rounded(bend, rows->weight + start, m, scale[1]);
-        } else if (rows->weight) /* in the loop, this test becomes a slow masked load of NULL */
+        } else if (rows->weight) /* a branch in the loop would become a slow masked load of NULL */
             for (ptrdiff_t i = 0; i < m; i++) {
                 bend[i] *= rows->weight[start + i];
                 slope[i] *= rows->weight[start + i];

@@ -1,13 +1,14 @@
-/* Packed words of rows from their residuals (see boost_softmax.h), without the rest of a multiclass round.
+/* Pack the gradients and Hessians of one class from its residuals; see boost_softmax.h.
  *
- * Every variant does the same operations, and none is fused (-ffp-contract=off).
+ * All variants give bit-identical results: they do the same operations, without fused multiply-add
+ * (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_WORDS_H
 #define PBOOST_BOOST_WORDS_H
 #include "boost_histogram.h"
 #include "exponential.h"
 
-/* Return the Hessian of a row with a residual of this size, raised so that no Newton step exceeds the
+/* Return the Hessian for a residual of this size. It is increased so that no Newton step exceeds the
    limit. */
 PBOOST_INLINE double pboost_bend(double size, double per_limit)
 {
@@ -20,7 +21,8 @@ PBOOST_INLINE double pboost_bend(double size, double per_limit)
     ptrdiff_t n, double per_limit, double gradient_scale, double curvature_scale, int64_t *restrict packed
 typedef void (*pboost_words_pass)(PBOOST_WORDS_ARGS);
 
-/* table += words, for 2, 4 or 8 words. Compilers would not vectorize nested loops here. */
+/* Add 2, 4 or 8 words to the table. Vector types are used, because compilers do not vectorize nested
+   loops here. */
 PBOOST_INLINE void pboost_add_lanes(int64_t *table, const int64_t *words, const int width)
 {
 #if defined(__GNUC__) || defined(__clang__)

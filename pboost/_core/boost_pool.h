@@ -1,8 +1,8 @@
-/* Gains of a node's splits, and its best splits if gains in other nodes count, too.
+/* Gains of the splits of a node, and its best splits by pooled gain.
  *
- * Gains of a lane group are stored like its histogram, [bin][lane], in float32; NaN if the split after the
- * bin has a child that is too small. If only the gains of all nodes together count, a node's own gains are
- * not stored, as only the size of its children matters. See boost_simd.h.
+ * The gains of a group of lanes are stored like its histogram, [bin][lane], in float32. The gain is NaN
+ * if the split after the bin has a child that is too small. If only pooled gains matter, the gains of
+ * single nodes are not stored. See boost_simd.h.
  */
 #ifndef PBOOST_BOOST_POOL_H
 #define PBOOST_BOOST_POOL_H
@@ -124,7 +124,7 @@ PBOOST_AVX2 static void pboost_pooled_avx2(PBOOST_POOLED_ARGS)
     _mm256_storeu_si256((__m256i *)cuts->bin, _mm256_cvttps_epi32(bin));
 }
 
-/* The best splits so far of four lanes, and their gains in all nodes. */
+/* The best splits of four lanes so far, and their pooled gains. */
 typedef struct {
     __m128 value, bin;
 } pboost_shared_four;
@@ -242,7 +242,7 @@ PBOOST_AVX512 static void pboost_shared_avx512(PBOOST_SHARED_ARGS)
     else
         pboost_share_eights(group, 0, at, pool, cuts);
 }
-/* Wider registers are not faster here. */
+/* Wider registers would not be faster. */
 #define pboost_pooled_avx512 pboost_pooled_avx2
 #endif
 #endif

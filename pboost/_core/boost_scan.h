@@ -4,7 +4,7 @@
 #include "boost_histogram.h"
 #include <string.h>
 
-/* Add the next bin of a lane to its left sums, which may be packed. */
+/* Add the next bin of a lane to the sums of the left child, which may be packed. */
 PBOOST_INLINE void pboost_next_bin(
     const pboost_lanes *group, int is_packed, int cell, int64_t *word, double *gl, double *hl)
 {
@@ -17,7 +17,7 @@ PBOOST_INLINE void pboost_next_bin(
     }
 }
 
-/* Find the best split of a lane; ties go to the first. */
+/* Find the best split of a lane; ties go to the first bin. */
 static void pboost_scan_lane(
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, int k, pboost_cuts *cuts)
 {
@@ -47,12 +47,12 @@ static void pboost_scan_baseline(PBOOST_SCAN_ARGS)
 #ifdef PBOOST_AVX512
 #include <immintrin.h>
 
-/* Values that all lanes of a scan share. */
+/* Values that are the same for all lanes of a scan. */
 typedef struct {
     __m256d gradient, curvature, least, l2;
 } pboost_same_four;
 
-/* Four lanes: their left sums, also packed, and best splits. */
+/* Four lanes: the sums of their left children, also in packed form, and their best splits. */
 typedef struct {
     __m256i word;
     __m256d gl, hl, numerator, divisor, bin;
@@ -70,7 +70,7 @@ PBOOST_INLINE PBOOST_AVX2 pboost_four pboost_begin_four(const double *below, int
 PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells)
 {
-    if (is_packed) { /* each half of a word, put into a significand, is exact */
+    if (is_packed) { /* exact, because each half of a word fits into a significand */
         const __m256i low = _mm256_set1_epi64x(0x4330000000000000), high = _mm256_set1_epi64x(0x4330000080000000);
         four->word = _mm256_add_epi64(four->word, _mm256_loadu_si256((const __m256i *)masses));
         four->gl = _mm256_sub_pd(
@@ -84,8 +84,7 @@ PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     }
 }
 
-/* Compute the scores of four lanes from their left sums; return the lanes with two large enough
-   children. */
+/* Compute the scores of the splits of four lanes; return which lanes have two large enough children. */
 PBOOST_INLINE PBOOST_AVX2 __m256d pboost_score_four(
     const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
 {
@@ -152,7 +151,7 @@ typedef struct {
     __m512d gradient, curvature, least, l2;
 } pboost_same_eight;
 
-/* Eight lanes, a group: their left sums, also packed, and best splits. */
+/* A group of eight lanes: the sums of their left children, also in packed form, and their best splits. */
 typedef struct {
     __m512i word, bin;
     __m512d gl, hl, numerator, divisor;
@@ -172,8 +171,7 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     }
 }
 
-/* Compute the scores of eight lanes from their left sums; return the lanes with two large enough
-   children. */
+/* Compute the scores of the splits of eight lanes; return which lanes have two large enough children. */
 PBOOST_INLINE PBOOST_AVX512 __mmask8 pboost_score_eight(
     const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
 {
@@ -201,7 +199,7 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_scan_eight(
     eight->bin = _mm512_mask_mov_epi64(eight->bin, is_better, bin);
 }
 
-/* Scan groups side by side as long as all have bins, then the rest of each. */
+/* Scan several groups together up to the last bin that all have, then scan the rest of each group. */
 PBOOST_INLINE PBOOST_AVX512 void pboost_scan_abreast(
     const pboost_lanes *groups, const int n_groups, const int is_packed, const pboost_same_eight *at,
     pboost_cuts *cuts)

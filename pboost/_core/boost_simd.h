@@ -1,14 +1,15 @@
-/* Passes over the rows of a boosted tree's node: histograms, splits between bins, and partitioning.
+/* Passes over the rows of a node of a boosted tree: histograms, splits between bins, and partitioning.
  *
- * A packed word holds the gradient and the Hessian of a row as integers: gradient << 32 (signed) + Hessian
- * (at least 1), times the number of copies, if any. Codes are stored in groups of eight lanes, [row][lane],
- * and the histogram of a group likewise, [bin][lane]: as packed sums for up to PBOOST_BLOCK copies of rows,
- * else in float64, first the gradients, then the Hessians. All sums are integers below 2**53, so they are
- * exact and do not depend on the order of rows.
+ * A packed word contains the gradient and the Hessian of a row as integers: gradient << 32 (signed) +
+ * Hessian (at least 1), times the number of copies, if any. Codes are stored in groups of eight features
+ * (lanes), as [row][lane]. The histogram of a group is stored as [bin][lane]. For up to PBOOST_BLOCK
+ * copies of rows, it contains packed sums. For more rows, it contains float64 sums, first of the
+ * gradients, then of the Hessians. All sums are integers below 2**53, so they are exact and do not
+ * depend on the order of rows.
  *
- * The passes are written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant
- * is chosen at import. All variants do the same operations, none fused (-ffp-contract=off), and give
- * bit-identical results.
+ * The passes are compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The
+ * variant is chosen at import. All variants give bit-identical results: they do the same operations,
+ * without fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_SIMD_H
 #define PBOOST_BOOST_SIMD_H
@@ -61,8 +62,9 @@ PBOOST_INLINE void pboost_count_block(
         pboost_add_words(group, NULL, packed, n, ahead, 1, words);
 }
 
-/* Compute the histogram of n rows: the listed ones or, if `rows` is NULL, the first. Unless `words` is
-   NULL, n is at most one block, and `words` gets packed sums; else the rows are added to `masses`. */
+/* Compute the histogram of n rows: the listed rows or, if `rows` is NULL, the first n. If `words` is not
+   NULL, n is at most one block, and `words` receives packed sums. Otherwise, the rows are added to
+   `masses`. */
 PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
 {
     int64_t table[PBOOST_BINS * PBOOST_LANES];
@@ -84,9 +86,9 @@ PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
     }
 }
 
-/* Subtract the histogram `part` of some rows from a group's histogram. `n_packed` of the three
-   histograms are packed: 0; 1: `part`; 2: also the difference, which is stored at the beginning of
-   `masses`; or all 3. */
+/* Subtract the histogram `part` of some rows from the histogram of a group. The histograms that are
+   packed depend on `n_packed`: 0: none; 1: `part`; 2: also the difference, which is stored at the
+   beginning of `masses`; 3: all. */
 PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
     const int64_t *words = (const int64_t *)part;
@@ -109,9 +111,9 @@ PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 }
 
 /* ------------------------------------------------------------------------------------------ */
-/* Partition rows: those of the left child are moved to the front, the others to the spare arrays, both in
- * order. Returns the number on the left. `packed` may be NULL. A row goes to the right if `table` has 1 for
- * its code or, without a table, if its code is larger than `cut`.
+/* Partition rows. The rows of the left child are moved to the front, and the other rows to the spare
+ * arrays, both in order. Returns the number of left rows. `packed` may be NULL. A row goes to the right
+ * if `table` has 1 for its code or, without a table, if its code is larger than `cut`.
  */
 
 PBOOST_INLINE int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
@@ -158,8 +160,8 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
 PBOOST_COPIES(PBOOST_MASSES_COPY)
 
 #ifdef PBOOST_AVX512
-/* For each set of eight items, or of four that have two halves: the byte indices of the other items,
-   then of these. */
+/* Byte indices that partition eight items, or four items of two halves each, for every possible set of
+   items: first the items outside of the set, then the items in the set. */
 static uint64_t pboost_kept_of_8[256], pboost_kept_of_4[16];
 
 static void pboost_fill_tables(void)
@@ -188,7 +190,7 @@ PBOOST_INLINE PBOOST_AVX2 __m256i pboost_permuted(__m256i items, uint64_t places
     return _mm256_permutevar8x32_epi32(items, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)places)));
 }
 
-/* Partition eight rows at a time. Rows stored on the left never overwrite rows still to be read. */
+/* Partition eight rows at a time. Left rows are never written over rows that have not been read. */
 PBOOST_INLINE PBOOST_AVX2 ptrdiff_t pboost_part_eight(PBOOST_PART_ARGS)
 {
     ptrdiff_t i = 0, below = 0, above = 0;
@@ -234,8 +236,8 @@ PBOOST_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
     return pboost_part_eight(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
 }
 
-/* Load the codes of m rows, or their entries in `table`, eight per word; 64 rows of a feature share a
-   cache line. */
+/* Load the codes of m rows, or their entries in `table`, eight per word. For one feature, 64 rows share
+   a cache line. */
 PBOOST_INLINE void pboost_fetch_codes(
     const uint8_t *codes, const uint8_t *table, const int32_t *rows, ptrdiff_t m, uint8_t *found)
 {
@@ -251,7 +253,7 @@ PBOOST_INLINE void pboost_fetch_codes(
     }
 }
 
-/* Partition sixteen rows at a time. Rows stored on the left never overwrite rows still to be read. */
+/* Partition sixteen rows at a time. Left rows are never written over rows that have not been read. */
 PBOOST_INLINE PBOOST_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
 {
     uint8_t found[PBOOST_PART_ROWS];

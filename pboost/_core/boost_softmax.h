@@ -1,9 +1,10 @@
-/* Multiclass rounds with the softmax loss: gradients of all classes, and histograms of the roots of their
- * trees.
+/* Multiclass rounds with the softmax loss: gradients of all classes, and histograms of the roots of
+ * their trees.
  *
- * The residual of a class is the gradient of the loss with respect to its score: its probability, minus 1
- * for the row's class. Its size and the Hessian are the same as for the log loss of this class against the
- * rest. Every variant does the same operations, and none is fused (-ffp-contract=off).
+ * The residual of a class is the gradient of the loss with respect to the score of the class. It is the
+ * probability of the class, minus 1 for rows of the class. Its absolute value and the Hessian are the
+ * same as for the binary log loss of this class against the rest. All variants give bit-identical
+ * results: they do the same operations, without fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_SOFTMAX_H
 #define PBOOST_BOOST_SOFTMAX_H
@@ -16,7 +17,7 @@
 /* Compute the residuals and the losses of n rows. IN scores (n_classes, stride), label (n,), weight (n,)
    or NULL; OUT residual (n_classes, stride); loss (n,): weight times -ln of the probability of the row's
    class; IN/OUT steepest, most (n_classes,): the largest weighted absolute residual and the largest
-   weighted Hessian. If weights are numbers of copies, all values are of one copy. */
+   weighted Hessian. If weights are numbers of copies, all values are for one copy. */
 PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 {
     double top[PBOOST_ROWS], own[PBOOST_ROWS], others[PBOOST_ROWS], share[PBOOST_ROWS];
@@ -40,7 +41,8 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
             }
         }
         for (ptrdiff_t i = 0; i < m; i++) {
-            /* No cancellation: 1 - p of the row's class is the sum of the other probabilities. */
+            /* 1 - p for the row's class is the sum of the other probabilities, which avoids
+               cancellation. */
             const double total = others[i] + pboost_exp(own[i]);
             const double value = pboost_log(total, own[i] == 0.0 ? others[i] : total - 1.0) - own[i];
             loss[start + i] = value;
@@ -65,7 +67,7 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
                     size[i] *= times;
                     bend[i] *= times;
                 }
-            for (ptrdiff_t i = 0; i < m; i++) { /* nonnegative numbers compare like their bits */
+            for (ptrdiff_t i = 0; i < m; i++) { /* nonnegative numbers are ordered like their bits */
                 g = pboost_bits(size[i]) > g ? pboost_bits(size[i]) : g;
                 h = pboost_bits(bend[i]) > h ? pboost_bits(bend[i]) : h;
             }
@@ -78,9 +80,9 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 #define PBOOST_ROOTS_ARGS                                                                          \
     const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes, ptrdiff_t start, \
     ptrdiff_t n, const int64_t *restrict words, double *restrict masses
-/* Add n rows from `start` on, PBOOST_BLOCK copies at most, to the histograms of the roots of `width`
-   classes. IN groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,); words (n, width), aligned
-   to 64 bytes; IN/OUT masses (n_lanes, PBOOST_BINS, 2, width). */
+/* Add n rows, from `start` on, to the histograms of the roots of `width` classes. There are at most
+   PBOOST_BLOCK rows, including copies. IN groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,);
+   words (n, width), aligned to 64 bytes; IN/OUT masses (n_lanes, PBOOST_BINS, 2, width). */
 PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
 {
     int64_t room[PBOOST_BINS * 8 + 8];

@@ -1,19 +1,19 @@
 /* Multiclass rounds with one tree for all classes: histograms, and splits scored over all classes.
  *
- * A row has a packed word per class (see boost_simd.h), or two if sums are wide. Up to eight words of a row
- * are stored side by side; see softmax.pyx. Every variant does the same operations, and none is fused
- * (-ffp-contract=off).
+ * A row has one packed word per class (see boost_simd.h), or two if sums are wide. Up to eight words of
+ * a row are stored together; see softmax.pyx. All variants give bit-identical results: they do the same
+ * operations, without fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_VECTOR_H
 #define PBOOST_BOOST_VECTOR_H
 #include "boost_packed.h"
 
-#define PBOOST_TOGETHER 4 /* classes whose left sums are computed together */
+#define PBOOST_TOGETHER 4 /* number of classes whose sums are computed together */
 
 #define PBOOST_VECTOR_COUNT_ARGS                                                                   \
     const uint8_t *first, const uint8_t *second, const int32_t *rows, const int64_t *words, ptrdiff_t n, \
     int width, int64_t *restrict table, int64_t *restrict other
-/* Add the words (n, width) of n rows, the listed or the first ones, to the histograms of two features. */
+/* Add the words (n, width) of n rows to the histograms of two features: the listed rows, or the first n. */
 PBOOST_INLINE void pboost_vector_count_body(
     const uint8_t *first, const uint8_t *second, const int32_t *rows, const int64_t *words, ptrdiff_t n,
     int64_t *restrict table, int64_t *restrict other, const int width)
@@ -27,7 +27,7 @@ PBOOST_INLINE void pboost_vector_count_body(
 
 #define PBOOST_VECTOR_UNPACK_ARGS                                                                  \
     const int64_t *table, ptrdiff_t cells, int is_first, double *restrict gradient, double *restrict curvature
-/* Add packed sums to gradients and Hessians, or overwrite these. */
+/* Add packed sums to the gradients and Hessians, or replace them. */
 PBOOST_INLINE void pboost_vector_unpack_body(PBOOST_VECTOR_UNPACK_ARGS)
 {
     if (is_first)
@@ -42,9 +42,9 @@ PBOOST_INLINE void pboost_vector_unpack_body(PBOOST_VECTOR_UNPACK_ARGS)
         }
 }
 
-/* Input for scoring a node's splits. Per class: the sums `total` (n_classes, 2), the L2 penalty, the
-   factor of the score, and the value of one Hessian unit. Then the number of rows, and the minimum
-   number of rows and the minimum Hessian sum of a child. */
+/* Input for scoring the splits of a node. For each class: the sums `total` (n_classes, 2), the L2
+   penalty, the factor of the score, and the value of one Hessian unit. For the node: the number of rows,
+   and the minimum number of rows and minimum Hessian sum of a child. */
 typedef struct {
     const double *total, *l2, *factor, *unit;
     ptrdiff_t n_classes;
@@ -54,10 +54,10 @@ typedef struct {
 #define PBOOST_VECTOR_SCAN_ARGS                                                                    \
     const double *masses, ptrdiff_t stride, int n_bins, int missing, const double *rows,           \
     const pboost_vector_judge *at, double *restrict found, int32_t *restrict bin
-/* Find the best split of a feature; ties go to the first. IN masses (n_classes, 2, stride): gradients
-   and Hessians by bin, of which the first `n_bins` are scanned; missing: the bin of missing values if
-   they go to the left, else -1; rows (stride,): numbers of rows, or any numbers that are below 1 for
-   empty bins. IN/OUT found, bin: the best score so far, and its bin. */
+/* Find the best split of a feature; ties go to the first bin. IN masses (n_classes, 2, stride):
+   gradients and Hessians of the bins; only the first `n_bins` are scanned; missing: the bin of missing
+   values if they go to the left, else -1; rows (stride,): numbers of rows, or any numbers that are below
+   1 for empty bins. IN/OUT found, bin: the best score so far, and its bin. */
 PBOOST_INLINE void pboost_vector_scan_body(PBOOST_VECTOR_SCAN_ARGS)
 {
     double gradient[PBOOST_TOGETHER * PBOOST_BINS], curvature[PBOOST_TOGETHER * PBOOST_BINS];

@@ -1,8 +1,8 @@
-/* The weights of both classes that four bins of an uncertain feature send across nearby thresholds.
+/* The weights of both classes that cross nearby thresholds from four bins of an uncertain feature.
  *
- * One loop, compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is
- * chosen at import. All variants add in the same order, and nothing is fused (-ffp-contract=off), so
- * results are bit-identical.
+ * There is one loop, compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The
+ * variant is chosen at import. All variants give bit-identical results: they add in the same order,
+ * without fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_CROSSING_SIMD_H
 #define PBOOST_CROSSING_SIMD_H
@@ -14,8 +14,8 @@
     const double *restrict positive, double *restrict from_negative,                             \
     double *restrict from_positive
 
-/* Prefetches the shares of the next bins: they are far apart in memory, and the processor itself does
-   not prefetch beyond a page. */
+/* Prefetch the shares of the next bins. They are far apart in memory, and the processor does not
+   prefetch beyond a page. */
 #define PBOOST_CROSSING_COPY(TARGET, name)                                                       \
     TARGET static void pboost_crossing_##name(PBOOST_CROSSING_ARGS)                              \
     {                                                                                            \

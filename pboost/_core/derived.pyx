@@ -1,6 +1,6 @@
 """Derived features: projections, separators, noisy projections, moments, and feature bundles.
 
-X (n, d) is float64 or float32, with any strides.
+X (n, d) is float64 or float32 and may have any strides.
 """
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memcpy, memset
@@ -12,18 +12,18 @@ from pboost._core.types cimport int32_t, uint64_t, uint8_t
 
 # Projections of rows: linear combinations of a few features.
 #
-# Arrays: start (k + 1,), index (terms,), coefficient (terms,), fill (d,) or None as in
-# `pboost.data.node_inputs.sums`; X (n, d) float64 or float32, any strides.
+# Arrays: start (k + 1,), index (terms,), coefficient (terms,), fill (d,) or None, as in
+# `pboost.data.node_inputs.sums`; X (n, d) float64 or float32 with any strides.
 
 cdef enum:
-    BLOCK = 64  # rows whose values fit the first-level cache
-    LANES = 8  # values that are processed together
+    BLOCK = 64  # number of rows whose values fit into the first-level cache
+    LANES = 8  # number of values that are processed together
 
 
 cdef inline void row_starts(
     const Rows* X, const int32_t* rows, Py_ssize_t first, Py_ssize_t n, const char** row
 ) noexcept nogil:
-    """Set pointers to n rows: listed ones or, if `rows` is NULL, first, first + 1, ..."""
+    """Set pointers to n rows: the listed rows or, if `rows` is NULL, the rows first, first + 1, ..."""
     cdef Py_ssize_t r
     for r in range(n):
         row[r] = X.data + (first + r if rows == NULL else rows[first + r]) * X.row_stride
@@ -33,9 +33,10 @@ cdef inline void add_term(
     const Rows* X, const char** row, Py_ssize_t n, Py_ssize_t j, double coefficient,
     const double* fill, const double* center, const double* scale, double* total
 ) noexcept nogil:
-    """Add coefficient times feature j of n rows to `total`, standardized unless `scale` is NULL.
+    """Add coefficient times feature j of n rows to `total`.
 
-    `fill` replaces missing values; NULL: none is missing.
+    If `scale` is not NULL, the feature is standardized. `fill` replaces missing values; NULL means that
+    there are none.
     """
     cdef double[BLOCK] x
     cdef double known, origin, unit
@@ -86,7 +87,7 @@ def project_pairs(
     const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill,
     double[::1] out,
 ):
-    """Compute one projection of each listed row, selected by `which`. OUT out (rows,)."""
+    """Compute one projection of each listed row, with the number in `which`. OUT out (rows,)."""
     cdef Rows matrix = rows_of(X)
     cdef Projections p = projections_of(start, index, coefficient, fill, matrix.d)
     cdef Py_ssize_t i
@@ -101,11 +102,11 @@ def sum_rows(
     X, const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill, double constant,
     Py_ssize_t first, double[::1] out, const double[::1] center=None, const double[::1] scale=None,
 ):
-    """Compute one linear combination of rows first, first + 1, ...: the constant, then the terms in order.
+    """Compute a linear combination for the rows first, first + 1, ...: a constant plus terms, in order.
 
-    Term t is coefficient[t] times feature index[t], in which fill[t] replaces missing values. With `center`
-    and `scale`, center[t] is subtracted from the feature, and the difference is divided by scale[t]. OUT
-    out: one value per row.
+    Term t is coefficient[t] times feature index[t]. fill[t] replaces its missing values. With `center` and
+    `scale`, feature index[t] is standardized: center[t] is subtracted, and the difference is divided by
+    scale[t]. OUT out: one value per row.
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t i = 0, r, t, n, terms = index.shape[0]
@@ -133,14 +134,15 @@ def sum_rows(
 # Separators of rows: sums of stumps.
 #
 # Arrays: start (k + 1,), column (functions,), first (functions + 1,), edge (steps,), value (steps +
-# functions,), missing (functions,) or None as in `_separate.pxd`; X (n, d) float64 or float32, any strides.
+# functions,), missing (functions,) or None, as in `_separate.pxd`; X (n, d) float64 or float32 with any
+# strides.
 
 def separate_rows(
     X, const int32_t[::1] rows, const int32_t[::1] start, const int32_t[::1] column,
     const int32_t[::1] first, const double[::1] edge, const double[::1] value,
     const double[::1] missing, double[:, :] out,
 ):
-    """Compute all separators of the listed rows. OUT out (rows, k)."""
+    """Compute all separators of the listed rows. OUT out (rows, separators)."""
     cdef Rows matrix = rows_of(X)
     cdef Separators s = separators_of(start, column, first, edge, value, missing)
     cdef Py_ssize_t i, k
@@ -156,15 +158,15 @@ def separate_rows(
 
 # Ranges and moments of the known values of features, for listed rows.
 #
-# Rows are read in blocks, feature by feature. Arrays: rows (n,) of X (m, d), float64 or float32, any
-# strides; OUT out: a row for each of the features first, first + 1, ...
+# Rows are read in blocks, feature by feature. Arrays: rows (n,) of X (m, d), float64 or float32 with any
+# strides; OUT out: one row for each of the features first, first + 1, ...
 
 
 
 cdef inline void load_block(
     const Rows* X, const int32_t* rows, Py_ssize_t n, Py_ssize_t j, double* x
 ) noexcept nogil:
-    """Load feature j of n rows; the rest of the block is NaN."""
+    """Load feature j of n rows into a block, and fill the rest of the block with NaN."""
     cdef Py_ssize_t r
     for r in range(n):
         x[r] = read(X, X.data + rows[r] * X.row_stride, j)
@@ -184,7 +186,8 @@ cdef inline double sum_block(const double* x) noexcept nogil:
 
 
 def column_ends(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] out):
-    """Find the least and greatest value. OUT out (columns, 2): infinity and -infinity if there is none."""
+    """Compute the range of the known values. OUT out (columns, 2): infinity, -infinity if all are missing.
+    """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t start = 0, n = rows.shape[0], size, j, r, q
     cdef double[BLOCK] x
@@ -214,7 +217,7 @@ def column_moments(
     X, const int32_t[::1] rows, const double[::1] weight, const double[:] origin,
     const double[:] unit, Py_ssize_t first, double[:, ::1] out,
 ):
-    """Sum w, w z and w z z over the known values, with z = (x - origin) / unit and weights w.
+    """Sum w, w z and w z^2 over the known values, with z = (x - origin) / unit and row weights w.
 
     IN weight (n,) of the listed rows, or None for weights of 1; origin, unit (columns,). OUT out (columns,
     3).
@@ -253,21 +256,21 @@ def column_moments(
             start += size
 
 
-# Separation of two classes by a noisy projection, and a screening of pairs of features.
+# Separation of two classes by a noisy projection, and a fast search over pairs of features.
 #
-# Z (k, n): features, one after the other; rows 0..n_negative-1 are class -1. Weights (n,) >= 0. A row goes
-# right with probability S(z), z = (a x - threshold) / sigma, with S the distribution function of Student's
-# t with two degrees of freedom: (1 + z / sqrt(2 + z^2)) / 2. It needs no exponential, and is bit-identical
-# on every machine.
+# Z (k, n): one feature per row; the first n_negative entries are of class -1. Weights (n,) >= 0. A row goes
+# to the right with probability S(z), with z = (a x - threshold) / sigma. S(z) = (1 + z / sqrt(2 + z^2)) / 2
+# is the distribution function of Student's t with two degrees of freedom. It needs no exponential function,
+# so results are bit-identical on every machine.
 
 cdef enum:
     CELLS = 64
 
-# Lower bound on class weights in derivatives, as a share of the total weight.
+# Lower bound on the class weights in derivatives, as a fraction of the total weight.
 cdef double LEAST = 1e-12
-# Distances from the threshold are clipped at this many units of noise.
+# Distances from the threshold are clipped at this multiple of the noise.
 cdef double FAR = 1e100
-# The cells cover this many standard deviations on either side of the mean.
+# The cells cover this many standard deviations on both sides of the mean.
 cdef double REACH = 3.0
 
 
@@ -284,7 +287,7 @@ cdef void project_columns(
 
 
 cdef double add_product(const double* x, const double* y, Py_ssize_t rows) noexcept nogil:
-    """Return the scalar product, in four running sums that fit one vector register."""
+    """Return the scalar product, computed as four partial sums so that it can be vectorized."""
     cdef double[4] part
     cdef Py_ssize_t r, q
     for q in range(4):
@@ -301,7 +304,7 @@ cdef void masses_above(
     const double* Z, const double* weight, Py_ssize_t n, Py_ssize_t k, Py_ssize_t n_negative,
     const double* a, double threshold, double sigma, double* slope, double* mass
 ) noexcept nogil:
-    """Compute the expected class weights on the right. OUT slope: weight times derivative of S, by row."""
+    """Compute the expected class weights on the right. OUT slope (n,): weight times the derivative of S."""
     cdef double[BLOCK] z
     cdef double root, above
     cdef Py_ssize_t start, r, rows
@@ -311,7 +314,7 @@ cdef void masses_above(
         rows = min(<Py_ssize_t>BLOCK, n - start)
         project_columns(Z, n, k, a, start, rows, z)
         for r in range(rows):
-            # Farther away nothing changes, and squares would overflow.
+            # Beyond FAR, S is constant, and squares would overflow.
             z[r] = min(max((z[r] - threshold) / sigma, -FAR), FAR)
             root = 1.0 / sqrt(2.0 + z[r] * z[r])
             z[r] = weight[start + r] * (0.5 + 0.5 * z[r] * root)
@@ -327,7 +330,7 @@ def loss(
 ):
     """Return the Kearns-Mansour criterion of the noisy projection, and compute its gradient.
 
-    IN point (k + 1,): coefficients, then the threshold; weights that sum to 1; WORK slope (n,); OUT
+    IN point (k + 1,): the coefficients, then the threshold; weight (n,): sums to 1; WORK slope (n,); OUT
     gradient (k + 1,).
     """
     cdef Py_ssize_t k = Z.shape[0], n = Z.shape[1], j
@@ -365,10 +368,10 @@ def screen(
     const double[:, ::1] Z, const double[::1] weight, Py_ssize_t n_negative, const int[:, ::1] pair,
     const double[:, ::1] angle, double[::1] best, double[::1] at, int[::1] which,
 ):
-    """Find the least Kearns-Mansour criterion of pairs of features at given angles, on equal-width cells.
+    """Find the least Kearns-Mansour criterion of pairs of features, for given angles, on equal-width cells.
 
-    IN pair (m, 2): features; angle (q, 2): cosine and sine. OUT best (m,): the least criterion; at (m,):
-    its threshold; which (m,): its angle.
+    IN pair (m, 2): features; angle (q, 2): cosine and sine of each angle. OUT for each pair: best (m,): the
+    least criterion; at (m,): its threshold; which (m,): its angle.
     """
     cdef Py_ssize_t n = Z.shape[1], p, q, r
     cdef double[2][CELLS] cell
@@ -395,7 +398,7 @@ def screen(
 
 
 cdef double least_cut(const double* negative, const double* positive, int* at) noexcept nogil:
-    """Return the least criterion of a split between cells. OUT at: the last cell on the left."""
+    """Return the least criterion of a split between two cells. OUT at: the last cell on the left."""
     cdef double n = 0.0, p = 0.0, below_n = 0.0, below_p = 0.0, value, least = INFINITY
     cdef int c
     for c in range(CELLS):
@@ -412,26 +415,26 @@ cdef double least_cut(const double* negative, const double* positive, int* at) n
     return least
 
 
-# Feature codes in lanes, one byte per row, as boosting rounds read them (see `boost`).
+# Bin codes in lanes, as boosting rounds read them: one byte per row and lane. See `boost`.
 #
-# A feature has its own lane or is in a feature bundle: features with two bins can share a bundle if no row
-# is in the chosen bin of two of them. The lane of a bundle holds 0, or the number, from 1 on, of the
-# feature in whose chosen bin the row is.
+# A lane stores a single feature or a bundle of features. Features with two bins can be bundled if, for a
+# chosen bin of each, no row is in the chosen bins of two features. The lane of a bundle contains the number
+# of the feature, from 1, in whose chosen bin the row is, or 0 if there is none.
 
 cdef enum:
-    OPEN = 16  # bundles that a feature can still join: the last that were joined
-    MOST = 255  # features of a bundle
+    OPEN = 16  # largest number of open bundles, to which features can be added
+    MOST = 255  # largest number of features of a bundle
 
-#: The number of lanes stored side by side, and of row sets that `bundle` works with.
+#: The number of lanes in a group, and of sets of rows in the work array of `bundle`.
 GROUP_LANES, WORK_SETS = LANES, OPEN + 2
 
 cdef struct Bundle:
     int32_t first, size
-    uint64_t* rows  # rows in the chosen bin of a feature
+    uint64_t* rows  # the rows that are in the chosen bin of one of the features
 
 
 cdef Py_ssize_t pack(const uint8_t* codes, Py_ssize_t n, uint64_t* bits) noexcept nogil:
-    """Pack codes 0 and 1 into bits, in some order, padded with 0; return the number of ones."""
+    """Pack codes 0 and 1 into bits in any order, padded with 0; return the number of ones."""
     cdef uint64_t eight, word
     cdef Py_ssize_t i, w, k, count = 0
     for w in range((n + 63) // 64):
@@ -453,7 +456,7 @@ cdef bint exclude(
     const uint64_t* a, bint other_a, const uint64_t* b, bint other_b, const uint64_t* all_,
     Py_ssize_t words
 ) noexcept nogil:
-    """Return whether two sets have no row in common; `other_a`, `other_b`: use the complement of a set."""
+    """Return whether two sets have no row in common; `other_a` and `other_b` select the complements."""
     cdef Py_ssize_t w
     for w in range(words):
         if (a[w] ^ flip(other_a)) & (b[w] ^ flip(other_b)) & all_[w]:
@@ -464,9 +467,9 @@ cdef bint exclude(
 cdef int way_to_join(
     const Bundle* bundle, const uint64_t* own, const uint64_t* all_, Py_ssize_t words
 ) noexcept nogil:
-    """Return how a feature may join: with its rarer bin (0) or the other one (1); -1 if it may not.
+    """Return the bin by which a feature can be bundled: its rarer bin (0), the other bin (1), or none (-1).
 
-    2 is added if the only feature of the bundle has to change its chosen bin.
+    2 is added if the only feature of the bundle must change its chosen bin.
     """
     cdef int way
     if bundle.size < MOST:
@@ -489,14 +492,14 @@ def bundle(
     const uint8_t[:, ::1] codes, const uint8_t[::1] wanted, int32_t[::1] first, uint8_t[::1] code,
     uint8_t[::1] side, uint64_t[:, ::1] work
 ):
-    """Bundle features in order: each joins the most recently joined of the bundles that it can join.
+    """Bundle features in order; each is added to the most recently changed bundle that can take it.
 
-    A feature uses its rarer bin if possible, else the other one; the only feature of a bundle may change
-    its bin.
+    The chosen bin of a feature is its rarer bin if possible, and otherwise the other bin. The only feature
+    of a bundle may change its chosen bin.
 
     IN codes (d, n), wanted (d,): 1 for features whose codes are 0 or 1; OUT first (d,): the first feature
-    of the bundle; code (d,): the number in the bundle, 0 for features that are alone; side (d,): the chosen
-    bin; WORK (WORK_SETS, ceil(n / 64)).
+    of the bundle; code (d,): the number in the bundle, 0 for features outside of bundles; side (d,): the
+    chosen bin; WORK (WORK_SETS, ceil(n / 64)).
     """
     cdef Py_ssize_t d = codes.shape[0], n = codes.shape[1], words = work.shape[1], j, k, w, last = 0
     cdef Bundle[OPEN] some
@@ -550,9 +553,9 @@ def interleave(
     const uint8_t[:, ::1] codes, const int32_t[::1] lane, const uint8_t[::1] code, const uint8_t[::1] side,
     uint8_t[:, :, ::1] groups, Py_ssize_t first, Py_ssize_t last
 ):
-    """Put the codes of eight lanes side by side, padded with 0, for the rows first..last.
+    """Store the codes of the rows first..last-1 in groups of eight lanes, padded with 0.
 
-    IN codes (d, n); lane, code, side (d,) of each feature, see `bundle`; OUT groups (k, n, 8).
+    IN codes (d, n); lane, code, side (d,): place of each feature, see `bundle`; OUT groups (k, n, 8).
     """
     cdef Py_ssize_t d = codes.shape[0], n = codes.shape[1], j, i, start, stop
     cdef const uint8_t* column

@@ -1,13 +1,13 @@
 /* The exponential function without branches, so that compilers can vectorize loops that call it.
  *
- * Every variant does the same operations, none fused (-ffp-contract=off). Results are bit-identical on all
- * processors, with an error of at most two units in the last place.
+ * All variants do the same operations, without fused multiply-add (-ffp-contract=off). Results are
+ * bit-identical on all processors, with an error of at most two units in the last place.
  */
 #ifndef PBOOST_EXPONENTIAL_H
 #define PBOOST_EXPONENTIAL_H
-#include "probit_simd.h" /* PBOOST_INLINE, bits */
+#include "probit_simd.h" /* for PBOOST_INLINE and the conversion between numbers and bits */
 
-#define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: a sum with it is rounded to an integer */
+#define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: adding it rounds a number to an integer */
 
 /* Return exp(a) for a in [-707, 709]. */
 PBOOST_INLINE double pboost_exp_within(double a)
@@ -23,13 +23,13 @@ PBOOST_INLINE double pboost_exp_within(double a)
     return p * pboost_from_bits((pboost_bits(shifted) + 1023) << 52);
 }
 
-/* Return exp(t), but no less than exp(-707), and infinity for t > 709. */
+/* Return exp(t); the result is at least exp(-707), and infinity for t > 709. */
 PBOOST_INLINE double pboost_exp(double t)
 {
     const double found = pboost_exp_within(t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t);
     return t > 709.0 ? INFINITY : t != t ? t : found;
 }
 
-/* Return exp(t) for t <= 0, but no less than exp(-707). */
+/* Return exp(t) for t <= 0; the result is at least exp(-707). */
 PBOOST_INLINE double pboost_exp_below_0(double t) { return pboost_exp_within(t < -707.0 ? -707.0 : t); }
 #endif

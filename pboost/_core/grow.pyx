@@ -1,21 +1,22 @@
 """Growth of a tree: search, split and partition in one compiled loop.
 
-An open node owns a segment of every sorted feature (exact search) or of one list of rows (binned search).
-Splitting it partitions its segment in place, so that one level of the tree costs O(rows x features)
-whatever the number of its nodes. Weights are 64-bit fixed point, and all sums are exact. Regression targets
-are also stored in fixed point, as deviations from the mean, and recomputed at each node. A score is a
-function of these sums, to be minimized. The weights of a node are fixed * 2**-shift in units of the root's.
-They are recomputed with a larger shift when little of the root's weight is left, so that small weights keep
-their precision.
+Each open node has a range of every sorted feature (exact search) or of one list of rows (binned search). A
+split partitions this range in place, so that the time per level of the tree is O(rows x features) for any
+number of nodes.
 
-In a boosted tree one path leads to each node, so all its rows have the same sum of votes H: their boosted
-weights are the starting weights times one factor per class, exp(+-H). The kernel stores the starting
-weights, and H per node. Criteria use the starting weights (the reach mass), as in other trees;
-Kearns-Mansour is the same on both up to a factor.
+Weights are 64-bit fixed-point numbers with exact sums. Regression targets are stored as fixed-point
+deviations from the mean of the node. Scores are functions of these sums; the best split has the least
+score. The weights of a node are fixed * 2**-shift in units of the root's weights. If only a small part of
+the weight is left, they are recomputed with a larger shift, so that small weights keep their precision.
 
-The loop is a state machine of small steps (`phase` of the counter). It can stop after any step to handle
-signals, run a callback, or let threads share a large node. The caller's arrays (see `TreeArrays` in
-growth/tree.py) are borrowed for one call. Children are numbered in pairs when their parent is split.
+In a boosted tree, all rows of a node have taken the same path, so they have the same sum of votes H. Their
+boosted weights are the starting weights times one factor per class, exp(+-H). The kernel stores the
+starting weights, and H of each node. Criteria use the starting weights (the reach mass), as in other trees.
+The Kearns-Mansour criterion of both kinds of weights is the same up to a factor.
+
+The loop is a state machine of small steps (`phase` of the counter). It can stop after each step to handle
+signals, run a callback, or let several threads process a large node. It works on arrays of the caller (see
+`TreeArrays` in growth/tree.py). The two children of a node have consecutive numbers.
 """
 from libc.math cimport INFINITY, exp, rint
 from libc.string cimport memset
@@ -46,22 +47,22 @@ from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint
 cdef Node _node
 cdef Vote _vote
 cdef Counter _counter
-#: One entry of each array of a tree, for its data type.
+#: One item of each array of a tree, from which its dtype is derived.
 STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter[:1]>&_counter}
-#: The return values of `grow`.
+#: The values that `grow` returns.
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
           LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition",
           UNKNOWN_AHEAD: "unknown ahead"}
-#: Whether the split of a node of the lookahead tree is known.
+#: The states of a node of the lookahead tree.
 AHEAD = {"unknown": UNKNOWN, "known": KNOWN, "no split": NO_SPLIT}
 GROWTH = {"depth_first": DEPTH_FIRST, "best_first": BEST_FIRST, "largest_bound": LARGEST_BOUND,
           "largest_error": LARGEST_ERROR, "look_ahead": LOOK_AHEAD, "breadth_first": BREADTH_FIRST}
 
 
 def work_size(Py_ssize_t n_classes):
-    """Return the size of the int64 scratch of `search_pending`, which must be all 0.
+    """Return the size of the int64 work array of `search_pending`, which must be filled with 0.
 
-    If orders are made from ranks, three more entries per row follow.
+    If features are sorted by rank, the array needs three more entries per row.
     """
     return 4 * n_classes + MAX_BINS * (max(n_classes, 2) + 1)
 
@@ -86,7 +87,7 @@ cdef Tree read_tree(arrays) except *:
     t.y = <const double*>to_read(arrays.y, sizeof(double))
     t.label = <const int32_t*>to_read(arrays.label, sizeof(int32_t))
     t.fixed = <int64_t*>to_write(arrays.fixed, sizeof(int64_t))
-    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two per row
+    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two integers per row
     t.side = <uint8_t*>to_write(arrays.side, sizeof(uint8_t))
     t.cells, t.ahead_of = NULL, NULL
     if arrays.ahead is not None:
@@ -133,10 +134,11 @@ cdef int read_ahead(Tree* t, arrays) except -1:
     return 0
 
 
-# Nodes whose rows are on workers: their splits and sums come from the lookahead tree.
+# Nodes whose rows are on workers. Their splits and sums are copied from the lookahead tree.
 
 cdef bint take_choice(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Choose as `choose`, from the lookahead tree."""
+    """Copy the choice of feature and score limit from the lookahead tree; return whether there is a split.
+    """
     cdef Py_ssize_t there = t.ahead_of[e]
     t.node[e].feature, t.node[e].limit = t.ahead[there].feature, t.ahead[there].limit
     return t.ahead_state[there] == KNOWN
@@ -150,7 +152,7 @@ cdef void take_below(const Tree* t, Py_ssize_t e, int64_t* below) noexcept nogil
 
 
 cdef Py_ssize_t take_split(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Store the split of a node; return the number of left rows."""
+    """Copy the split of a node; return its number of left rows."""
     cdef Py_ssize_t there = t.ahead_of[e], child = t.ahead[there].child, i
     cdef Node* node = &t.node[e]
     node.missing = t.ahead[there].missing
@@ -172,7 +174,7 @@ cdef void take_measures(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Locate the rows of a child: on workers, or stored here."""
+    """Find where the rows of a child are: on workers, or stored here."""
     cdef Py_ssize_t parent = t.node[e].parent, there, i, start
     t.ahead_of[e] = -1
     if t.ahead_of[parent] < 0:
@@ -190,16 +192,16 @@ cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
 # The steps of the growth.
 
 cdef inline bint looks_ahead(const Tree* t) noexcept nogil:
-    """Return whether nodes are searched before they have a key."""
+    """Return whether the key of a node depends on its best split."""
     return t.growth == BEST_FIRST or t.growth == LOOK_AHEAD
 
 
 cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
-    """Push a node that can be split on the heap, after `choose` if `looks_ahead`."""
+    """Push a node that can be split onto the heap. If `looks_ahead`, call `choose` first."""
     cdef Heap heap = heap_of(t)
     cdef double* key = &t.node[e].key
     cdef Py_ssize_t i, k = width(t)
-    # The sums of its children use the places of the next children.
+    # The sums of its children are computed in the unused entries of the next children.
     cdef int64_t* below = t.mass + k * t.counter.nodes
     if looks_ahead(t):
         if is_elsewhere(t, e):
@@ -209,13 +211,14 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
         for i in range(k):
             below[k + i] = t.mass[k * e + i] - below[i]
     if t.growth == DEPTH_FIRST:
-        key[0] = <double>((e + 1) // 2)  # the newest pair first, and its first child first
+        key[0] = <double>((e + 1) // 2)  # the newest pair first; in a pair, the first child first
     elif t.growth == BREADTH_FIRST:
         key[0] = -<double>e
     elif t.growth == LARGEST_BOUND:
         key[0] = rounded(boosted_mass(t, e))
     elif t.growth == LARGEST_ERROR:
-        # The class that is not predicted. Class +1 is predicted if the votes are positive.
+        # The weight of the class that is not predicted. Class +1 is predicted if the sum of votes is
+        # positive.
         key[0] = rounded(<double>t.mass[2 * e + (t.vote[e].gathered <= 0)] * unit_of(t, e))
     elif t.growth == LOOK_AHEAD:
         key[0] = lowered_certificate(t, e, below)
@@ -238,7 +241,7 @@ cdef void add_child(
     if t.ahead_of != NULL:
         take_place(t, e)
     if t.cells != NULL:
-        node.pure = False  # measured later, from the sums of all workers
+        node.pure = False  # unknown until the sums of all workers are added
     elif is_elsewhere(t, e) and not t.boosted:
         take_measures(t, e)
     elif t.squares:
@@ -248,7 +251,7 @@ cdef void add_child(
 
 
 cdef void give_votes(Tree* t, Py_ssize_t e, const Given* given) noexcept nogil:
-    """Set the votes of the children of a node just split, and update the certificate."""
+    """Compute the votes of the children of a node, and update the certificate."""
     cdef double before = boosted_mass(t, e), own
     cdef Py_ssize_t side, child
     count_certificate(t, -before)
@@ -264,9 +267,10 @@ cdef void give_votes(Tree* t, Py_ssize_t e, const Given* given) noexcept nogil:
 cdef bint split_node(
     Tree* t, Py_ssize_t e, const Found* kept, const Given* given
 ) noexcept nogil:
-    """Split a node as chosen by `choose`, or as given.
+    """Split a node at the split found by `choose`, or at a given split.
 
-    Returns whether its sorted features must be partitioned. A given split may leave a child empty.
+    Return whether the node's sorted features must still be partitioned. A given split may leave a child
+    empty.
     """
     cdef Node* node = &t.node[e]
     cdef Py_ssize_t k = width(t), f = node.feature, start = node.start, n = size_of(t, e)
@@ -315,7 +319,7 @@ cdef bint split_node(
     if t.boosted:
         give_votes(t, e, given)
     if t.ranked:
-        partition_segment(t.rows + start, n, t.side, t.spare)  # without tie marks
+        partition_segment(t.rows + start, n, t.side, t.spare)  # the rows have no tie marks
         return False
     return t.exact and (can_split(t, first) or can_split(t, first + 1))
 
@@ -330,7 +334,7 @@ cdef void partition_columns(
 
 
 cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Refine the weights of the children that a boosted tree can split."""
+    """In a boosted tree, rescale the weights of children that can be split."""
     cdef Py_ssize_t child
     if not t.boosted:
         return
@@ -342,7 +346,7 @@ cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef int pick(Tree* t, int* status) noexcept nogil:
-    """Choose the next node; return the next phase, or PICK and a status if there is none."""
+    """Choose the next node; return the next phase, or PICK and a status if no node is left."""
     cdef Heap heap = heap_of(t)
     cdef Py_ssize_t e
     cdef bint is_full = t.counter.leaves >= t.max_leaves
@@ -373,7 +377,7 @@ cdef int pick(Tree* t, int* status) noexcept nogil:
 # The Python interface.
 
 def begin_root(arrays):
-    """Create the root, node 0, and measure it."""
+    """Create node 0, the root, and compute its sums."""
     cdef Tree t = read_tree(arrays)
     cdef const int32_t* rows
     cdef Py_ssize_t i, k = width(&t)
@@ -405,10 +409,10 @@ def split_given(
     arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above,
     cells=None, uint8_t[::1] side=None,
 ):
-    """Split node `e`, which is not on the heap, at a given place into children with given votes.
+    """Split node `e`, which is not on the heap, at a given place; the children get the given votes.
 
-    `missing` is the child of missing values; the set of a categorical split is stored already. If rows are
-    on workers, `cells` are as in `split_ahead`. OUT side (256,), zeros: the child of each code.
+    `missing` is the child for missing values. The set of a categorical split must be stored already. If
+    rows are on workers, `cells` are as in `split_ahead`. OUT side (256,), zeros: the child of each code.
     """
     cdef Tree t = read_tree(arrays)
     cdef Given given
@@ -426,12 +430,12 @@ def split_given(
 
 
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
-    """Grow until about `cells` cells (rows x features) are processed; pause at nodes of more than `large`.
+    """Grow the tree until about `cells` cells are processed; pause at nodes with more than `large` cells.
 
-    Returns the reason for stopping, see STATUS. After "unknown ahead", the split of the current node must
-    be found in the lookahead tree. After "large search", `search_pending` must search the picked features,
-    whose number is `counter.picked`. After "large partition", `partition_pending` must partition all
-    features. After "paused", the last split is complete.
+    A cell is one feature of one row. Returns the reason for stopping, see STATUS. After "unknown ahead",
+    first find the split of the current node in the lookahead tree. After "large search", call
+    `search_pending` for the picked features; their number is `counter.picked`. After "large partition",
+    call `partition_pending` for all features. After "paused", the last split is complete.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t done = 0, size
@@ -492,10 +496,10 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
 def search_pending(
     arrays, Py_ssize_t first, Py_ssize_t last, double found, int64_t[::1] work
 ):
-    """Search a range of the picked features at the pending node.
+    """Search a range of the picked features at the node at which growth paused.
 
-    `found` is the least score of other features, or infinity; WORK work (work_size,). Returns the least
-    score known.
+    `found` is the least score of the features searched before, or infinity; WORK work (work_size,). Returns
+    the least score including these features.
     """
     cdef Tree t = read_tree(arrays)
     with nogil:
@@ -506,11 +510,11 @@ def search_pending(
 def split_ahead(
     arrays, const int32_t[::1] nodes, const int32_t[::1] numbers, list cells, uint8_t[:, ::1] side
 ):
-    """Search nodes in their histograms, and split each node for which a split is found.
+    """Search nodes by their histograms, and split each node that has a split.
 
-    IN nodes, numbers (k,): the nodes, and the numbers that determine their random features; cells: their
-    histograms, (d, codes, sums + 1) each. OUT side (k, 256), zeros: the child of each code. Children
-    receive their sums and row counts; they are measured later.
+    IN nodes (k,); numbers (k,): these determine the random features of each node; cells: the histograms of
+    the nodes, (d, codes, sums + 1) each. OUT side (k, 256), zeros: the child of each code. The sums and row
+    counts of the children are stored, but not their statistics.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t i, e
@@ -527,22 +531,23 @@ def split_ahead(
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
-    """Partition a range of features at the pending node; WORK spare (n,)."""
+    """Partition a range of features at the node at which growth paused; WORK spare (n,)."""
     cdef Tree t = read_tree(arrays)
     with nogil:
         partition_columns(&t, t.counter.at, first, last, &spare[0])
 
 
 def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[:, ::1] children):
-    """List the root and the nodes below it in preorder and return their number.
+    """List all nodes of the tree in preorder and return their number.
 
-    IN array (n,) of `Node`; rows: the row numbers that `low` and `high` index, empty if they are bins. OUT
-    found (n,) of `Node`: the listed nodes; place (n,): their numbers; children (n, 2), -1 for leaves.
+    IN array (n,) of `Node`; rows: the row numbers to which `low` and `high` refer, empty for bins. OUT
+    found (n,) of `Node`: the listed nodes; place (n,): their numbers in `array`; children (n, 2), -1 for
+    leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Node* out = <Node*>to_write(found, sizeof(Node))
     cdef bint numbers_rows = rows.shape[0] > 0
-    # Second children wait at the end of `place`, and their parents at the end of `children`.
+    # The ends of `place` and `children` are used as a stack for second children and their parents.
     cdef Py_ssize_t n = len(array), i = 0, first = n
     cdef int32_t e = 0
     if place.shape[0] < n or len(found) < n or children.shape[0] < n or children.shape[1] != 2:
@@ -572,10 +577,10 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
 
 
 # Trees whose rows are partitioned among workers: sums of one worker, and node statistics from the sums of
-# all.
+# all workers.
 
 cdef Tree nodes_of(arrays) except *:
-    """Return the parts of a tree that regression statistics read and write."""
+    """Return the parts of a tree that the statistics of regression nodes need."""
     cdef Tree t
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
@@ -590,8 +595,8 @@ def part_rows(
 ):
     """Split nodes one after another; rows whose side is 1 go to the second child.
 
-    IN codes (d, n); node, child, feature (k,); side (k, 256): by code. INOUT rows (m,): listed node by
-    node; bounds (nodes, 2): start and end of the rows of each node. WORK spare (m,).
+    IN codes (d, n); node, child, feature (k,); side (k, 256): the child of each code. INOUT rows (m,): the
+    rows of all nodes; bounds (nodes, 2): start and end of the rows of each node. WORK spare (m,).
     """
     cdef Py_ssize_t i, j, start, middle, n_above
     cdef const uint8_t* code
@@ -618,7 +623,7 @@ cdef inline void add_classes(
     const uint8_t* code, const int32_t* rows, const int32_t* label, const int64_t* mass, Py_ssize_t n,
     Py_ssize_t k, int64_t* cells,
 ) noexcept nogil:
-    """Add the weights of rows, and their number, to the cells of one feature, by code and class."""
+    """Add the weight and the number of rows to the cells of one feature, for each code and class."""
     cdef Py_ssize_t i
     cdef int64_t* cell
     for i in range(n):
@@ -630,7 +635,7 @@ cdef inline void add_classes(
 cdef inline void add_moments(
     const uint8_t* code, const int32_t* rows, const int64_t* mass, Py_ssize_t n, int64_t* cells
 ) noexcept nogil:
-    """Add two sums of each row, and the number of rows, to the cells of one feature, by code."""
+    """Add two sums and the number of rows to the cells of one feature, for each code."""
     cdef Py_ssize_t i
     cdef int64_t* cell
     for i in range(n):
@@ -645,11 +650,11 @@ def count_cells(
     const int32_t[::1] label, const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last,
     int64_t[:, :, :, ::1] cells,
 ):
-    """Add up the histograms of nodes in the features first..last-1.
+    """Add the rows of nodes to histograms of the features first..last-1.
 
-    IN codes (d, n); rows (m,): listed node by node; stop (nodes,): end of the rows of each node; label (m,)
-    and mass (m, 1), or mass (m, 2) and an empty label. INOUT cells (nodes, d, codes, k + 1): the weights of
-    the k classes, or the two given sums, then the number of rows.
+    IN codes (d, n); rows (m,): the rows of all nodes; stop (nodes,): end of the rows of each node; label
+    (m,) and mass (m, 1), or an empty label and mass (m, 2). INOUT cells (nodes, d, codes, k + 1): the
+    weight of each of k classes, or two sums; then the number of rows.
     """
     cdef Py_ssize_t f, e, start, n, m = rows.shape[0], k = cells.shape[3] - 1
     cdef bint by_class = mass.shape[1] == 1
@@ -679,9 +684,9 @@ def sum_above(
     const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
     const double[:, ::1] numbers, int64_t[::1] found,
 ):
-    """Add up weight times (target - least target), in fixed point.
+    """Sum weight times (target - least target) for each node, in fixed point.
 
-    IN rows (m,): listed node by node; stop (nodes,): end of the rows of each node; numbers (nodes, 2):
+    IN rows (m,): the rows of all nodes; stop (nodes,): end of the rows of each node; numbers (nodes, 2):
     least target and scale. INOUT found (nodes,).
     """
     cdef Py_ssize_t e, i = 0
@@ -697,10 +702,10 @@ def sum_squares(
     const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
     const double[:, ::1] numbers, int64_t[:, ::1] found,
 ):
-    """Add up deviations, squares, and the rounding errors of each, as `measure_binned` does.
+    """Sum deviations, their squares, and the rounding errors of both for each node, like `measure_binned`.
 
-    IN as in `sum_above`, but numbers (nodes, 3): mean, scale of deviations, scale of squares. INOUT found
-    (nodes, 4).
+    IN the arrays of `sum_above`, but numbers (nodes, 3): mean, scale of deviations, scale of squares. INOUT
+    found (nodes, 4).
     """
     cdef Py_ssize_t e, i = 0
     cdef double deviation, part
@@ -721,26 +726,26 @@ def sum_squares(
 
 
 def coarse_shift_of(double heaviest, Py_ssize_t n):
-    """Return a shift for which the sum of `n` weights up to `heaviest` fits 64 bits."""
+    """Return a shift for which the sum of `n` weights up to `heaviest` fits into 64 bits."""
     return coarse_shift(heaviest, n)
 
 
 def full_shift_of(int64_t total, int shift):
-    """Return the shift that gives weights the most bits, given their sum for another shift."""
+    """Return the shift with which weights have the most bits, given their sum with another shift."""
     return full_shift(total, shift)
 
 
 def begin_moments(arrays, Py_ssize_t e, double least, double most):
-    """Choose the units of the sums of node `e`, whose targets are in a range and whose weight is set.
+    """Choose the units of the sums of a node, given the range of its targets. Its weight must be set.
 
-    Returns the scale of the squares; the scale of the deviations is stored in the node.
+    Return the scale of the squares. The scale of the deviations is stored in the node.
     """
     cdef Tree t = nodes_of(arrays)
     return begin_squares(&t, e, least, most)
 
 
 def centre_moments(arrays, Py_ssize_t e, double least, double most, int64_t above):
-    """Set the mean of a node, given the sum of weight times (target - `least`) in the node's units."""
+    """Compute the mean of a node, given the sum of weight times (target - `least`) in the node's units."""
     cdef Tree t = nodes_of(arrays)
     first_mean(&t, e, least, most, above)
 
@@ -748,7 +753,7 @@ def centre_moments(arrays, Py_ssize_t e, double least, double most, int64_t abov
 def end_moments(
     arrays, Py_ssize_t e, double least, double most, double scale, const int64_t[::1] found
 ):
-    """Set the mean and squared error of a node, given its sums from `sum_squares`."""
+    """Compute the mean and squared error of a node, given its sums from `sum_squares`."""
     cdef Tree t = nodes_of(arrays)
     cdef Sums sums
     if found.shape[0] != 4:

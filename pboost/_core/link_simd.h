@@ -1,16 +1,16 @@
 /* Class probabilities of binary models, without branches, so that compilers can vectorize the loops.
  *
- * With e = exp(-|x|) for log odds x, the predicted class has the probability 1 / (1 + e) and the other
- * e / (1 + e): neither overflows, and neither is a difference. The variant for the processor is chosen at
- * import; all do the same operations and give bit-identical results.
+ * For log odds x and e = exp(-|x|), the predicted class has the probability 1 / (1 + e), and the other
+ * class has e / (1 + e). Neither formula overflows or subtracts. The variant is chosen at import. All
+ * variants do the same operations and give bit-identical results.
  */
 #ifndef PBOOST_LINK_SIMD_H
 #define PBOOST_LINK_SIMD_H
 #include "exponential.h"
 
-/* OUT shares (n, 2): probabilities for decision values, which are half the log odds. If both round to
-   1/2 and the second class is predicted (score > 0), its probability is raised by a unit in the last
-   place. */
+/* Compute probabilities from decision values, which are half the log odds; OUT shares (n, 2). If both
+   round to 1/2 and the second class is predicted (score > 0), its probability is increased by one unit
+   in the last place. */
 PBOOST_INLINE void pboost_link_body(
     const double *restrict score, ptrdiff_t n, double *restrict shares)
 {

@@ -1,15 +1,16 @@
-"""AdaBoost.MH: each row has one weight per class, and a split is scored by the weights of all classes.
+"""AdaBoost.MH: rows have one weight per class, and the score of a split depends on all classes.
 
-In a tree, the weights of the rows of a class at a node were multiplied by one factor per class since the
-root. So a node needs sums of the root weights only: for each bin of a feature and each class, the weight T
-of all rows and the weight P of the rows of the class. Sums are integers, so that sums in any order, and
-differences, are exact. A class for which P or T - P is 0 at a node adds 0 to every score and is left out.
+On the path from the root to a node of a tree, the weights for a class are multiplied by one factor for the
+rows of the class, and by another for all other rows. So a node needs only sums of the root weights. For
+each class and each bin of a feature, these are the weight T of all rows and the weight P of the rows of the
+class. Sums are integers, so sums and differences are exact in any order. If P or T - P is 0 at a node, the
+class adds 0 to every score and is omitted.
 
-Arrays: codes (d, n): bin of each row in each feature; weight (n, width) float64: for the J classes, then 0;
-times `scale` they are the integers; label (n,): the class; rows (m,): the rows at a node; used (k,): the
-classes that count there. Lanes are arranged in blocks, see `lanes_of`: sums (d, 2, size) holds T as
-[block][bin][lane] and P as [class][bin]; in T, the lane after the last class has the number of rows. See
-multiclass_simd.h.
+Arrays: codes (d, n): bin of each row in each feature; weight (n, width) float64: one per class, then 0;
+`scale` times the weights are rounded to integers; label (n,): the class; rows (m,): the rows at a node;
+used (k,): the classes that are not omitted. Classes are stored in lanes of vector registers, and lanes in
+blocks, see `lanes_of`. sums (d, 2, size) contains T as [block][bin][lane] and P as [class][bin]. In T, the
+lane after the last class contains the number of rows. See multiclass_simd.h.
 """
 from libc.math cimport INFINITY, rint
 from libc.string cimport memset
@@ -55,7 +56,7 @@ cdef extern from "multiclass_simd.h" nogil:
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* bound) noexcept nogil
         void score(
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* score) noexcept nogil
-        # `pass` is a Python keyword.
+        # because `pass` is a Python keyword
         void take "pass"(
             const int32_t* rows, Py_ssize_t n, const int32_t* label, const double* for_it,
             double* factor, double least, double scale, double* weight, Py_ssize_t width,
@@ -66,18 +67,18 @@ cdef Passes passes = choose_passes(2)
 
 
 def use_simd_level(int level):
-    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global passes
     passes = choose_passes(level)
 
 
 def lanes_of(Py_ssize_t k):
-    """Return the number of blocks, and of lanes per block, in sums of k classes."""
+    """Return the number of blocks and the number of lanes per block for k classes."""
     cdef Py_ssize_t lanes = NARROW if k < NARROW else WIDE
     return k // lanes + 1, lanes
 
 
-# Data shared by threads that add up features, from `first` on.
+# The rows and the first feature of sums that several threads compute together.
 cdef struct Columns:
     Rows rows
     Py_ssize_t first
@@ -94,10 +95,10 @@ def add_up(
     const int32_t[::1] label, double scale, const int32_t[::1] used, const int32_t[::1] place,
     int64_t[:, :, ::1] sums, Py_ssize_t first, Py_ssize_t last, size_t team=0,
 ):
-    """Add up the sums of features first..last-1.
+    """Compute the sums of the features first..last-1.
 
-    IN used: the classes, in the order of the lanes; place (J,): the lane of each class, -1 if it is not
-    used; team: address of the threads that share the features.
+    IN used: the classes, in the order of the lanes; place (J,): the lane of each class, -1 if it is
+    omitted; team: address of the threads that process the features.
     """
     cdef Columns all_
     cdef Py_ssize_t J = place.shape[0], k = used.shape[0], n = codes.shape[1], n_parts = last - first, step
@@ -126,11 +127,12 @@ def take(
     const int32_t[::1] rows, const int32_t[::1] label, double[:, ::1] factor, double scale,
     double[:, ::1] weight, const int64_t[::1] start, int64_t[:, ::1] found,
 ):
-    """Add up the weights of listed rows after multiplying them by factors.
+    """Multiply the weights of listed rows by factors, and sum the new weights.
 
-    IN factor (2, width): for the rows of a class, and for the others, or (0, width) for none; start (n,):
-    starting weights, in fixed point. INOUT weight; found (3, width), to which is added, per class: the
-    weight of all rows, of the rows of the class, and the starting weight of the latter.
+    IN factor (2, width): for the rows of a class, and for all other rows; (0, width) for no factors; start
+    (n,): starting weights, in fixed point. INOUT weight; found (3, width): three sums per class are added:
+    the weights of all rows, the weights of the rows of the class, and the starting weights of the rows of
+    the class.
     """
     cdef Py_ssize_t n = weight.shape[0], width = weight.shape[1]
     cdef double* by = NULL
@@ -150,7 +152,8 @@ def take(
 cdef void begin(
     const Node* at, const int64_t* sums, Py_ssize_t b, Py_ssize_t missing, int64_t* left
 ) noexcept nogil:
-    """Compute the sums below bin b of a feature. OUT left (2, width); missing: a bin to include, or -1."""
+    """Sum the bins below bin b of a feature. OUT left (2, width); missing: another bin to include, or -1.
+    """
     cdef Py_ssize_t width = at.blocks * at.lanes, l, c
     cdef const int64_t* of_all
     cdef const int64_t* own
@@ -168,13 +171,14 @@ def search(
     const double[:, ::1] factor, double min_mass, int64_t min_count, double[:, :, ::1] found,
     Py_ssize_t first, Py_ssize_t last, const uint8_t[::1] special=None, double[:, :, ::1] bound=None,
 ):
-    """Score the splits of the features first..last-1, except categorical ones, for k classes.
+    """Score the splits of the features first..last-1, for k classes. Categorical features are omitted.
 
-    A score is half the sum of the roots, over classes and children, as in Schapire & Singer. IN whole (2,
-    width): the node's T and P; factor (3, width): for the rows of a class, for the others, and the root of
-    the product, 0 beyond the classes. OUT found (d, 1 or 2, bins): the score of the split above each bin,
-    infinite if there is none; for features with missing values first with them on the right, then on the
-    left. OUT bound, of the same shape: a lower bound for the splits inside the bin.
+    A score is half the sum of square roots over all classes and both children, as in Schapire & Singer. IN
+    whole (2, width): T and P of the node; factor (3, width): for the rows of a class, for all other rows,
+    and the square root of the product of both; 0 for unused lanes. OUT found (d, 1 or 2, bins): the score
+    of the split above each bin, infinite if there is none. With missing values, the first scores are for
+    missing values on the right, and the second for missing values on the left. OUT bound, of the same
+    shape: a lower bound for the splits inside the bin.
     """
     cdef Node at
     cdef Py_ssize_t blocks, lanes, width = whole.shape[1], bins = found.shape[2], looks = found.shape[1]
@@ -207,7 +211,7 @@ def search(
                 is_missing = special[f] & HOLES and cell[(k // lanes * bins + known) * lanes + k % lanes] > 0
             for look in range(2 if is_missing else 1):
                 begin(&at, cell, 0, known if look > 0 else -1, &left[0, 0])
-                # Only missing rows can be right of a split after the last bin.
+                # After the last bin, there is a split only if missing values go to the right.
                 n_cuts = known if is_missing and look == 0 else known - 1
                 passes.score(&at, cell, n_cuts, &left[0, 0], &found[f, look, 0])
                 if bound is not None:
@@ -219,7 +223,7 @@ cdef void order_levels(
     const Node* at, const int64_t* sums, Py_ssize_t j, const int32_t* here, Py_ssize_t n, double smoothing,
     double* share, int32_t* order,
 ) noexcept nogil:
-    """Sort n categories by their share of class j; ties keep their order.
+    """Sort n categories by their share of class j; equal shares keep their order.
 
     Shares are rounded to multiples of 2**-40, so that rounding errors do not break ties. OUT order:
     positions in `here`.
@@ -230,7 +234,7 @@ cdef void order_levels(
     cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
     mass = of_node + at.against[j] * <double>(at.whole[j] - at.whole[width + j])
     pull = smoothing * mass / <double>at.whole[at.k]
-    if mass > 0.0:  # else the share of the class is 0
+    if mass > 0.0:  # otherwise, the share of the class is 0
         of_node /= mass
     for i in range(n):
         yes = at.for_it[j] * <double>own[here[i]]
@@ -242,7 +246,7 @@ cdef void order_levels(
 cdef void put_in_order(
     const Node* at, const int64_t* sums, const int32_t* here, const int32_t* order, Py_ssize_t n, int64_t* cells
 ) noexcept nogil:
-    """Copy the sums of n categories, in an order, as the sums of n bins."""
+    """Copy the sums of n categories in a given order, as if they were bins."""
     cdef Py_ssize_t width = at.blocks * at.lanes, l, i
     for l in range(width):
         for i in range(n):
@@ -258,13 +262,13 @@ def search_levels(
 ):
     """Score the splits of a categorical feature, for k classes.
 
-    The categories at the node are sorted by their share of a class, for each class with a part of the
-    weight in turn, and each prefix is tried as the left child. With smoothing, each category is also tried
-    against the others. IN sums (2, size) of the feature; whole, factor, min_mass, min_count as in `search`;
-    has_holes: whether the bin after the categories is for missing values. OUT here (n_levels,): the
-    categories at the node; order (k, n_levels): positions in `here`; score (2 (k + 1) n_levels,): with
-    missing values on the right and, if there are any, on the left. Returns the numbers of categories at the
-    node, of orders, and of children tried for missing values.
+    For each class, the categories at the node are sorted by their share of the class, and each prefix is
+    tried as the left child. With smoothing, each single category is also tried. IN sums (2, size) of the
+    feature; whole, factor, min_mass, min_count as in `search`; has_holes: whether the bin after the
+    categories is for missing values. OUT here (n_levels,): the categories at the node; order (k, n_levels):
+    positions in `here`; score (2 (k + 1) n_levels,): first with missing values on the right, then, if there
+    are any, on the left. Returns the number of categories at the node, the number of orders, and the number
+    of children tried for missing values.
     """
     cdef Node at, of_part
     cdef Py_ssize_t blocks, lanes, width = whole.shape[1], n = 0, n_orders = 0, n_sides = 1, size, side, i, j, l
@@ -316,13 +320,13 @@ def search_levels(
 
 
 cdef enum:
-    SLOTS = 64  # splits inside a bin that are scored at a time
-    LISTED = 512  # rows that are buffered before they are added
+    SLOTS = 64  # number of splits inside a bin that are scored together
+    LISTED = 512  # number of rows that are buffered
 
 
-# The rows of a node inside bins, in the order of a feature.
+# The rows of a node inside bins, sorted by a feature.
 cdef struct Fine:
-    Node node, slots  # the node with its bins, and with SLOTS bins
+    Node node, slots  # the node, and a copy of it with SLOTS bins
     Rows rows
     const int64_t* sums
     const int32_t* order
@@ -344,7 +348,7 @@ cdef inline int64_t n_in(const Fine* r, Py_ssize_t f, Py_ssize_t b) noexcept nog
 
 
 cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* position) noexcept nogil:
-    """Return the least score of splits after slots. OUT position: the first within the limit, if any."""
+    """Return the least score of the buffered splits. OUT position: the first within the limit, if any."""
     cdef double best = INFINITY
     cdef Py_ssize_t i
     passes.add_slots(&r.rows, r.slot_of, r.held)
@@ -361,9 +365,9 @@ cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* p
 cdef double inside(
     Fine* r, Py_ssize_t f, Py_ssize_t b, Py_ssize_t missing, double limit, Py_ssize_t* position
 ) noexcept nogil:
-    """Return the least score of a split inside a bin; `position` as in `score_slots`.
+    """Return the least score of a split inside a bin; `position` is as in `score_slots`.
 
-    missing: the bin of missing values on the left, -1 if there are none.
+    missing: the bin of missing values if they go to the left, else -1.
     """
     cdef const int32_t* order = r.order + f * r.n
     cdef const int32_t* starts = r.starts + f * r.n_starts
@@ -447,8 +451,8 @@ cdef class Inside:
     ):
         """Find the least score of a split inside each bin of the features first..last-1.
 
-        IN n_bins; bound: from the function `search`; best: the least known score; splits that exceed it by
-        more than `tie` may be missed. OUT found, of the shape of `bound`.
+        IN n_bins; bound: from `search`; best: the least score known so far; splits that score above it by
+        more than `tie` may be ignored. OUT found, with the shape of `bound`.
         """
         cdef Fine* r = &self.fine
         cdef Held held
@@ -461,7 +465,7 @@ cdef class Inside:
             raise ValueError("search: arrays of different sizes")
         with nogil:
             r.held = &held
-            for turn in range(2):  # the most promising bin first: it lowers the limit for all others
+            for turn in range(2):  # the most promising bin first, because a low score excludes many others
                 for f in range(first, last):
                     for look in range(bound.shape[1]):
                         for b in range(r.node.bins):
@@ -481,9 +485,9 @@ cdef class Inside:
                     best = min(best, found[lead, lead_look, lead_bin])
 
     def first(self, Py_ssize_t f, Py_ssize_t b, Py_ssize_t missing, double limit):
-        """Return the first position inside a bin where a split scores within the limit, or -1.
+        """Return the first position inside a bin whose split has a score within the limit, or -1.
 
-        missing: the bin of missing values on the left, -1 if there are none.
+        missing: the bin of missing values if they go to the left, else -1.
         """
         cdef Held held
         cdef Py_ssize_t position
@@ -497,9 +501,9 @@ cdef class Inside:
 
 
 def part(int32_t[::1] rows, const uint8_t[::1] codes, const uint8_t[::1] above, int32_t[::1] spare):
-    """Move the rows left of a split before the others, in order; return their number.
+    """Move the rows of the left child before the other rows, in order; return their number.
 
-    IN codes (n,); above (256,): the side of each code. WORK spare, as long as `rows`.
+    IN codes (n,); above (256,): the child of each code. WORK spare, as long as `rows`.
     """
     cdef Py_ssize_t n_below = 0
     if spare.shape[0] < rows.shape[0] or above.shape[0] != 256:

@@ -1,13 +1,13 @@
 /* Passes over rows that have one weight per class: sums by bin, scores of splits, weight updates.
  *
- * Classes are stored side by side, in blocks of PBOOST_WIDE lanes or, if there are few, of PBOOST_NARROW
- * lanes: a row is added to a bin with one vector addition per block. The lane after the last class counts
- * rows. The sums of a feature are [block][bin][lane], the weights of all rows, followed by [class][bin],
- * the weights of the rows of the class. As rows are sorted by class, few cache lines of the latter are
- * written at a time.
+ * Classes are stored side by side in blocks of PBOOST_WIDE lanes or, if there are few classes,
+ * PBOOST_NARROW lanes. One vector addition per block adds a row to a bin. The lane after the last class
+ * counts rows. The sums of a feature are the weights of all rows, [block][bin][lane], then the weights
+ * of the rows of each class, [class][bin]. Rows are sorted by class, so that the latter sums are added
+ * in few cache lines at a time.
  *
- * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is chosen at
- * import. All variants do the same operations in the same order and give bit-identical results.
+ * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is chosen
+ * at import. All variants do the same operations in the same order and give bit-identical results.
  */
 #ifndef PBOOST_LABELS_SIMD_H
 #define PBOOST_LABELS_SIMD_H
@@ -19,22 +19,22 @@
 
 #define PBOOST_WIDE 8
 #define PBOOST_NARROW 4
-#define PBOOST_AT_ONCE 4           /* blocks that are summed in one pass over the rows */
+#define PBOOST_AT_ONCE 4           /* blocks summed in one pass over the rows */
 #define PBOOST_HELD (1 << 14)      /* capacity of the buffer, in fixed-point numbers */
 #define PBOOST_MOST_HELD 2048      /* capacity of the buffer, in rows */
-#define PBOOST_LOWERED (1.0 - 1e-12) /* lowers bounds by more than their rounding errors */
+#define PBOOST_LOWERED (1.0 - 1e-12) /* factor for bounds; allows for rounding errors */
 #define PBOOST_BINS_ABREAST 8      /* bins that are scored together */
 #if defined(__GNUC__) || defined(__clang__)
 #define PBOOST_ALIGNED __attribute__((aligned(64)))
 #else
 #define PBOOST_ALIGNED
 #endif
-#define PBOOST_FAR_ROWS 16         /* how many rows ahead weights are prefetched */
+#define PBOOST_FAR_ROWS 16         /* prefetch distance in rows */
 
 static inline int64_t pboost_fixed(double value) { return (int64_t)(value + 0.5); }
 
-/* Rows and their weights. `used` lists the k classes that count, NULL for the first k; `place` is the
-   position of a class in this list, or -1. */
+/* Rows and their weights. `used` lists the k classes that are not omitted; NULL means the first k.
+   `place` is the position of each class in this list, or -1. */
 typedef struct {
     const uint8_t *codes;
     ptrdiff_t n_codes;
@@ -50,15 +50,15 @@ typedef struct {
     ptrdiff_t bins, blocks, lanes;
 } pboost_label_rows;
 
-/* Buffered rows: their lanes, [block][row][lane], the weight for their own class, and the offset of its
-   first bin in the sums of a feature. */
+/* Buffered rows: their lanes, [block][row][lane], the weight for their own class, and the position of
+   the first bin of this class in the sums of a feature. */
 typedef struct {
     int64_t lane[PBOOST_HELD] PBOOST_ALIGNED;
     int64_t own[PBOOST_MOST_HELD];
     int32_t at[PBOOST_MOST_HELD], row[PBOOST_MOST_HELD];
 } pboost_held_rows;
 
-/* Buffer m rows: the lanes of `blocks` blocks, from block `first` on. */
+/* Buffer m rows for `blocks` blocks of lanes, from block `first` on. */
 PBOOST_INLINE void pboost_hold(
     const pboost_label_rows *of, ptrdiff_t start, ptrdiff_t m, ptrdiff_t first, ptrdiff_t blocks,
     const int lanes, pboost_held_rows *held)
@@ -85,15 +85,15 @@ PBOOST_INLINE void pboost_hold(
     }
 }
 
-/* Add the buffered rows to the sums of two features, `apart` numbers apart, or of one if `second` is
-   NULL. The weights for their own classes are added to `own`, unless it is NULL. `row` is NULL if the
-   rows are contiguous in `codes`. */
+/* Add the buffered rows to the sums of two features, which are `apart` entries apart, or of one feature
+   if `second` is NULL. If `own` is not NULL, also add the weight of each row for its own class. If the
+   rows are contiguous in `codes`, `row` is NULL. */
 PBOOST_INLINE void pboost_add_lanes(
     const int64_t *lane, const pboost_held_rows *held, const int32_t *row, const uint8_t *codes,
     const uint8_t *second, ptrdiff_t m, const int lanes, int64_t *sums, int64_t *own, ptrdiff_t apart)
 {
     for (ptrdiff_t i = 0; i < m; i++) {
-        /* Read all lanes before writing any, so that compilers use vectors. */
+        /* Read all lanes before writing any, so that compilers can use vectors. */
         int64_t sum[PBOOST_WIDE], other[PBOOST_WIDE];
         const ptrdiff_t at = row ? row[i] : i, bin = codes[at], bin_2 = second ? second[at] : 0;
         int64_t *cell = sums + bin * lanes, *cell_2 = sums + apart + bin_2 * lanes;
@@ -136,7 +136,7 @@ PBOOST_INLINE void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
         for (ptrdiff_t start = 0; start < of->n; start += most) {
             const ptrdiff_t m = of->n - start < most ? of->n - start : most;
             pboost_hold(of, start, m, q, blocks, lanes, held);
-            const int follow = held->row[m - 1] - held->row[0] == m - 1; /* contiguous, as rows ascend */
+            const int follow = held->row[m - 1] - held->row[0] == m - 1; /* true if rows are contiguous */
             for (ptrdiff_t f = first; f < last; f += 2) {
                 const uint8_t *codes = of->codes + f * of->n_codes + (follow ? held->row[0] : 0);
                 const uint8_t *second = f + 1 < last ? codes + of->n_codes : NULL;
@@ -168,21 +168,22 @@ PBOOST_INLINE void pboost_add_slots_lanes(PBOOST_ADD_SLOTS_ARGS, const int lanes
         }
 }
 
-/* A node and what is needed to score its splits, in units of the weights at the root. `both` is the
-   square root of the product of the two factors of each class; 0 in unused lanes. */
+/* A node, and the numbers needed to score its splits, in units of the weights at the root. `both` is the
+   square root of the product of the two factors of a class; 0 in unused lanes. */
 typedef struct {
     ptrdiff_t k, blocks, lanes, bins;
-    const int64_t *whole;                    /* [2][blocks * lanes] */
-    const double *for_it, *against, *both;   /* (blocks * lanes,) */
+    const int64_t *whole;                    /* shape [2][blocks * lanes] */
+    const double *for_it, *against, *both;   /* shape (blocks * lanes,) */
     double min_mass;
     int64_t min_count;
 } pboost_label_node;
 
-/* Scores of the splits after each of `n` bins; INOUT left [2][blocks * lanes]: the left sums. */
+/* Compute the scores of the splits after each of `n` bins; INOUT left [2][blocks * lanes]: the sums of
+   the left child. */
 #define PBOOST_SCORE_ARGS                                                                          \
     const pboost_label_node *at, const int64_t *sums, ptrdiff_t n, int64_t *left, double *score
 
-/* Add up the terms of a block of classes, class by class, for up to PBOOST_BINS_ABREAST splits. */
+/* Sum the terms of a block of classes, class by class, for up to PBOOST_BINS_ABREAST splits. */
 PBOOST_INLINE void pboost_score_block(
     const pboost_label_node *at, const int64_t *sums, ptrdiff_t q, ptrdiff_t start, int n, const int lanes,
     int64_t *left, double *score, double *below, double *above, int64_t *count)
@@ -226,7 +227,7 @@ PBOOST_INLINE void pboost_score_block(
 PBOOST_INLINE void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
 {
     const int64_t all = at->whole[at->k];
-    for (ptrdiff_t start = 0, m; start < n; start += m) { /* the remaining bins one by one */
+    for (ptrdiff_t start = 0, m; start < n; start += m) { /* the remaining bins, one at a time */
         m = n - start < PBOOST_BINS_ABREAST ? 1 : PBOOST_BINS_ABREAST;
         double here[PBOOST_BINS_ABREAST] = {0}, below[PBOOST_BINS_ABREAST] = {0}, above[PBOOST_BINS_ABREAST] = {0};
         int64_t count[PBOOST_BINS_ABREAST] = {0};
@@ -246,9 +247,9 @@ PBOOST_INLINE void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
 
 #define PBOOST_BOUND_ARGS const pboost_label_node *at, const int64_t *sums, ptrdiff_t n, int64_t *left, double *bound
 
-/* Compute a lower bound on the scores of all splits inside each bin. The term of a class is concave in
-   the two left sums, which lie between their values at the ends of the bin, so it is smallest at a
-   corner. Moves `left` past the bins. */
+/* Compute a lower bound on the scores of all splits inside each bin. The term of a class is a concave
+   function of the two sums of the left child. These sums lie between their values at the ends of the
+   bin, so the term is smallest at a corner. `left` is advanced past the bins. */
 PBOOST_INLINE void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
 {
     const ptrdiff_t width = at->blocks * lanes;
@@ -282,15 +283,16 @@ PBOOST_INLINE void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
     for (ptrdiff_t b = 0; b < n; b++) bound[b] *= PBOOST_LOWERED;
 }
 
-/* Multiply the weights (n, width) of listed rows by the factors for their own class and for the others,
-   unless `for_it` is NULL. Add the weights, in fixed point, to all (width,), those for the own class to
-   own (width,), and `start` (n,) to by_class (width,). WORK factor (width,), initially `against`. */
+/* Multiply the weights (n, width) of listed rows by one factor for their own class and another for all
+   other classes, unless `for_it` is NULL. In fixed point, add the new weights to all (width,), the
+   weights for the row's class to own (width,), and `start` (n,) to by_class (width,). WORK factor
+   (width,), initially `against`. */
 #define PBOOST_PASS_ARGS                                                                           \
     const int32_t *rows, ptrdiff_t n, const int32_t *label, const double *for_it, double *factor,  \
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all, \
     int64_t *own, int64_t *by_class
 
-/* Process a run of rows of the same class; return its end. */
+/* Process consecutive rows of the same class; return the end of these rows. */
 PBOOST_INLINE ptrdiff_t pboost_pass_run(
     const int32_t *rows, ptrdiff_t i, ptrdiff_t n, const int32_t *label, const int changes, const double *factor,
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all,

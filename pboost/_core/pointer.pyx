@@ -1,4 +1,4 @@
-"""Losses given as C functions, which are called for every row without the interpreter."""
+"""Losses defined by C functions, which are called for each row without the Python interpreter."""
 from libc.math cimport INFINITY, fabs, rint
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
@@ -9,14 +9,14 @@ from pboost._core.types cimport int64_t
 ctypedef void (*Slopes)(double y, double f, double* gradient, double* curvature) noexcept nogil
 ctypedef double (*Value)(double y, double f) noexcept nogil
 
-# Abscissae and weights of Gauss-Legendre quadrature on [0, 1], for eight points.
+# Points and weights of Gauss-Legendre quadrature on [0, 1], with eight points.
 cdef double[4] _at = [0.4082826787521751, 0.2372337950418355, 0.1016667612931866, 0.019855071751231856]
 cdef double[4] _share = [
     0.18134189168918100, 0.15685332293894363, 0.11119051722668724, 0.050614268145188126]
 
 
 def address_of(capsule):
-    """Return the address of the function in a capsule, and its signature or None."""
+    """Return the address of the C function in a capsule, and its signature or None."""
     cdef const char* name = PyCapsule_GetName(capsule)
     said = None if name == NULL else (<bytes>name).decode()
     return <size_t>PyCapsule_GetPointer(capsule, name), said
@@ -25,7 +25,8 @@ def address_of(capsule):
 def slopes(
     size_t function, const double[::1] y, const double[::1] f, double[::1] gradient, double[::1] curvature
 ):
-    """Compute gradients and Hessians of y and f (n,) by a C function. OUT gradient, curvature (n,)."""
+    """Call a C function for y and f (n,) to compute gradients and Hessians. OUT gradient, curvature (n,).
+    """
     cdef Slopes called = <Slopes>function
     cdef Py_ssize_t i, n = y.shape[0]
     if f.shape[0] != n or gradient.shape[0] != n or curvature.shape[0] != n:
@@ -36,7 +37,7 @@ def slopes(
 
 
 def values(size_t function, const double[::1] y, const double[::1] f, double[::1] value):
-    """Compute the values of a C function of y and f (n,). OUT value (n,)."""
+    """Call a C function for y and f (n,) to compute values. OUT value (n,)."""
     cdef Value called = <Value>function
     cdef Py_ssize_t i, n = y.shape[0]
     if f.shape[0] != n or value.shape[0] != n:
@@ -68,10 +69,10 @@ def leaf_steps(
     size_t function, const double[::1] y, const double[::1] f, const double[::1] weight,
     const int64_t[::1] count, double limit, double[:, ::1] room, double[::1] step
 ):
-    """Find the step at which the gradients of each group of rows sum to 0. OUT step.
+    """Find the step of each group of rows at which the sum of its gradients is 0. OUT step.
 
-    Groups are consecutive rows; `count` has their sizes. The sum of gradients must increase with the step.
-    WORK room (2, n).
+    Groups are consecutive rows; `count` contains their sizes. The sum of gradients must increase with the
+    step. WORK room (2, n).
     """
     cdef Slopes called = <Slopes>function
     cdef Py_ssize_t g, start = 0, n = y.shape[0], total = 0
@@ -94,7 +95,7 @@ cdef double root(
     Slopes called, const double* y, const double* f, const double* weight, Py_ssize_t n, double limit,
     double* gradient, double* curvature
 ) noexcept nogil:
-    """Find the root by Newton steps inside of the current bracket; otherwise bisect or extend it."""
+    """Find the root by Newton steps. If a step leaves the current bracket, bisect or extend the bracket."""
     cdef double at = 0.0, low = -limit, high = limit, following, moved, slope, bend, reach
     cdef bint inside
     cdef Py_ssize_t i
@@ -105,7 +106,7 @@ cdef double root(
             gradient[i] = weight[i] * gradient[i]
             curvature[i] = weight[i] * curvature[i]
         slope, bend = sum_of(gradient, n), sum_of(curvature, n)
-        if not (slope < 0.0 or slope > 0.0):  # 0 or NaN
+        if not (slope < 0.0 or slope > 0.0):  # zero or NaN
             return at
         if slope < 0.0:
             low = at
@@ -129,7 +130,7 @@ cdef double root(
 
 
 cdef double sum_of(const double* terms, Py_ssize_t n) noexcept nogil:
-    """Return the sum of numbers, which does not depend on their order."""
+    """Return the sum of numbers; it does not depend on their order."""
     cdef double most = 0.0, scale, total = 0.0
     cdef Py_ssize_t i
     for i in range(n):

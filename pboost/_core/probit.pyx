@@ -17,8 +17,8 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 # ---------------------------------------------------------------------------------------------
 # The probit loss -ln Phi(m) and its derivatives, without cancellation or overflow for any m.
 #
-# With the density phi and the distribution function Phi of the standard normal distribution, and
-# r(m) = phi(m) / Phi(m), the derivatives of the loss are -r and r (m + r).
+# Phi is the standard normal distribution function, phi its density, and r(m) = phi(m) / Phi(m). The
+# derivatives of the loss are -r and r (m + r).
 
 cdef extern from "probit_step.h" nogil:
     ctypedef void (*ProbitKernel "pboost_probit_kernel")(
@@ -52,43 +52,43 @@ cdef void fill_losses(const double[::1] m, double[::1] out, Wanted wanted) noexc
 
 
 def ratios(const double[::1] m, double[::1] out):
-    """Set out = r(m)."""
+    """Compute out = r(m)."""
     fill_losses(m, out, RATIO)
 
 
 def excesses(const double[::1] m, double[::1] out):
-    """Set out = m + r(m)."""
+    """Compute out = m + r(m)."""
     fill_losses(m, out, EXCESS)
 
 
 def losses(const double[::1] m, double[::1] out):
-    """Set out = -ln Phi(m)."""
+    """Compute out = -ln Phi(m)."""
     fill_losses(m, out, LOSS)
 
 
 # ---------------------------------------------------------------------------------------------
-# ProbitBoost in the leaves of a tree: Newton steps of the probit loss, each in one feature.
+# ProbitBoost in the leaves of a tree: Newton steps for the probit loss, each in one feature.
 #
-# For every feature, a step fits a line to the responses z = Y / (u + r(u)) with the weights
-# w = w0 r(u) (u + r(u)), u = Y f, by least squares. It adds the best line to f. Only w and w z = w0 Y r(u)
-# of each row are needed. Features are copied once per leaf, centered, and scaled by a power of two so that
-# their largest absolute value is in [1/2, 1). Missing values become the mean of the feature in the leaf,
-# which is 0.
+# For every feature, a step fits a line by weighted least squares. With u = Y f, the responses are z = Y /
+# (u + r(u)), and the weights are w = w0 r(u) (u + r(u)). The step adds the best line to f. It needs only w
+# and w z = w0 Y r(u) of each row. Features are copied once per leaf and centered, and scaled by a power of
+# two so that their largest absolute value is in [1/2, 1). Missing values become the mean of the feature in
+# the leaf, which is 0.
 
 cdef enum:
     ONE_CLASS = -1
     ABSENT = -2
     HALVINGS = 40
-    CELLS = 50_000_000  # rows times features between two checks for signals
-    LOADED = 8192  # rows of a leaf that are copied at a time
+    CELLS = 50_000_000  # number of cells between two checks for signals
+    LOADED = 8192  # number of rows of a leaf that are copied at a time
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* The least margin above which densities are in units of the density at the least margin, and the
-       change of half its square that requires another unit. */
+    /* If all margins exceed PBOOST_FAR, densities are divided by the density at the smallest margin. The
+       divisor is updated if half the square of this margin changes by PBOOST_MOST_DRIFT. */
     #define PBOOST_FAR 20.0
     #define PBOOST_MOST_DRIFT 300.0
-    /* Relative rise of a risk that counts; at the minimum, only rounding errors remain. */
+    /* A smaller relative increase of the risk is ignored, because it may be a rounding error. */
     #define PBOOST_RISE 1e-14
     """
     const double FAR "PBOOST_FAR"
@@ -109,16 +109,16 @@ cdef struct Limits:
     double tol
     bint safeguard
 
-cdef struct Course:  # the steps in one leaf
+cdef struct Course:  # state of the steps in one leaf
     Leaf leaf
     Py_ssize_t l  # number of the leaf
     int k  # number of the model
     Py_ssize_t taken
-    bint known  # whether risk_now is the sum of w0 times the loss
+    bint known  # true if risk_now is the sum of w0 times the loss
     double risk_now
     double most_risk  # upper bound on the risk; the initial risk is ln 2
-    double small  # half of `tol`, in the units of w0
-    int32_t* feature  # the path, see `boost_leaves`, or NULL
+    double small  # half of `tol` in units of w0
+    int32_t* feature  # the recorded path, see `boost_leaves`, or NULL
     double* value
     double* risk
 
@@ -127,7 +127,7 @@ NOTHING.j, NOTHING.place, NOTHING.intercept, NOTHING.slope, NOTHING.gain = -1, 0
 
 
 def use_simd_level(int most):
-    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global probit_kernel, step_kernel
     probit_kernel, step_kernel = pboost_choose_probit(most), pboost_choose_step(most)
 
@@ -135,7 +135,7 @@ def use_simd_level(int most):
 cdef double try_step(
     Leaf* leaf, const Line* line, double length, bint wants_loss, bint wants_sums,
 ) noexcept nogil:
-    """Set `tried`, w, w z and their sums; return the sum of w0 times the loss."""
+    """Compute `tried`, w, w z and their sums after a step; return the sum of w0 times the loss."""
     cdef const double* x = NULL
     cdef double least, needed
     if line.j >= 0:
@@ -155,7 +155,8 @@ cdef double try_step(
 
 
 cdef int look(Leaf* leaf, Py_ssize_t cells) except -1 nogil:
-    """Check for signals if much work has been done since the last check; `cells` is the new work."""
+    """Check for signals if many cells have been processed since the last check; `cells` is the new number.
+    """
     leaf.cells += cells
     if leaf.cells > CELLS:
         leaf.cells = 0
@@ -211,9 +212,10 @@ cdef int begin(Course* course, const Limits* limits) except -1 nogil:
 cdef bint take_bounded(
     Course* course, const Limits* limits, const Line* line, bint wants_sums, bint* is_small,
 ) noexcept nogil:
-    """Try a full step if bounds on the loss after it suffice.
+    """Try a full step, and use bounds on the loss instead of the loss itself if they suffice.
 
-    Returns whether they do; if not, only `tried` has changed. Models with a path need the loss itself.
+    Return whether the bounds suffice. If they do not, only `tried` has changed. If the path is recorded,
+    the loss itself is needed.
     """
     cdef Leaf* leaf = &course.leaf
     cdef Scale scale = leaf.scale
@@ -227,7 +229,7 @@ cdef bint take_bounded(
         is_small[0] = limits.tol > 0.0 and max(fall.most, -fall.least) < course.small
         decides = (fall.least > 0.0 or not limits.safeguard) and (
             is_small[0] or fall.least > course.small or not limits.tol > 0.0)
-        # The bound at the end of a step usually fails if it failed in the step before.
+        # If the bound after a step failed in the previous step, it usually fails again.
         if not decides and (course.known or not wants_sums):
             return False
     try_step(leaf, line, 1.0, False, wants_sums)
@@ -241,7 +243,7 @@ cdef bint take_bounded(
 
 
 cdef int advance(Course* course, const Limits* limits) except -1 nogil:
-    """Take a step; return whether there may be another."""
+    """Make a step; return whether another step may follow."""
     cdef Leaf* leaf = &course.leaf
     cdef Line line = best_line(leaf)
     cdef double length = 1.0, most, now = 0.0
@@ -300,7 +302,7 @@ cdef void write_model(const Leaf* leaf, double* out) noexcept nogil:
         out[1 + j] = term[1]
 
 
-cdef struct Queue:  # leaves to be fitted
+cdef struct Queue:  # the leaves to be fitted
     Py_ssize_t l
     Py_ssize_t last
     int models
@@ -310,19 +312,19 @@ cdef struct Queue:  # leaves to be fitted
     const int32_t* label
     const double* weight
     double* coefficient
-    double* means  # NULL: not requested
+    double* means  # NULL if not requested
     int32_t* taken
 
 
 cdef void write_means(const Leaf* leaf, double* out) noexcept nogil:
-    """Write the means of the features in their own units, 0 if all values are missing."""
+    """Write the means of the features in the units of X; 0 if all values are missing."""
     cdef Py_ssize_t j
     for j in range(leaf.d):
         out[j] = ldexp(leaf.centre[j], leaf.exponent[j]) if leaf.m else 0.0
 
 
 cdef int next_model(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
-    """Start the next model that takes steps; return 0 if there is none."""
+    """Start the next model that needs steps; return 0 if there is none."""
     cdef Leaf* leaf = &course.leaf
     cdef const int32_t* rows
     cdef Py_ssize_t inside
@@ -373,17 +375,18 @@ def boost_leaves(
 ):
     """Fit the leaves first, ..., last - 1.
 
-    IN X (n, d), float64 or float32, any strides; rows, leaf after leaf; starts (leaves + 1,): positions in
-    rows; label (n,), from 0 to n_classes - 1; weight (n,), > 0 if listed. With two classes, each leaf has
-    one model, for class 1; otherwise one per class against the rest. If tol > 0, a model ends when the
-    deviance changes by no more than tol. OUT coefficient (leaves, models, 1 + d): intercept and slopes;
-    taken (leaves, models): the number of steps, or -1 if all rows of the leaf are of the class, -2 if none
-    is, with coefficients 0; means (leaves, d) or None: the means of the features without missing values, 0
-    if all are missing. OUT path: None or, for the first model of the first leaf: feature (steps,) int32, -1
-    for a constant; (steps, 3) intercept, slope and length of each step, then the length at which the
-    safeguard gave up; (steps + 1,) mean loss.
+    IN X (n, d), float64 or float32 with any strides; rows: the rows of all leaves; starts (leaves + 1,):
+    first position of each leaf in rows; label (n,), from 0 to n_classes - 1; weight (n,), > 0 for listed
+    rows. With two classes, each leaf has one model, for class 1. Otherwise, it has one model per class
+    against the rest. If tol > 0, a model ends when the deviance changes by at most tol. OUT coefficient
+    (leaves, models, 1 + d): intercept and slopes; taken (leaves, models): the number of steps, or -1 if all
+    rows of the leaf are of the class, or -2 if no row is; coefficients are 0 in both cases; means (leaves,
+    d) or None: the means of the known values of the features, 0 if all values are missing. OUT path: None
+    or three arrays for the first model of the first leaf: feature (steps,) int32, -1 for a constant;
+    (steps, 3): intercept, slope and length of each step, then the length at which the safeguard stopped;
+    (steps + 1,): mean loss.
 
-    Ctrl-C is noticed between steps in the main thread; other threads raise InterruptedError once stop (1,)
+    In the main thread, Ctrl-C is handled between steps. Other threads raise InterruptedError if stop (1,)
     is not 0.
     """
     cdef Rows matrix = rows_of(X)
@@ -534,7 +537,7 @@ def margins(
     const double[:, ::1] values, const int32_t[::1] listed, const int32_t[::1] label,
     double[::1] out,
 ):
-    """Compute margins: values (n, K) for the class of each row, their negatives for others.
+    """Compute margins: values (n, K) for the class of each row, and their negatives for all other classes.
 
     OUT out (n * K,).
     """
@@ -555,7 +558,7 @@ def mean_losses(
     const double[::1] loss, const int32_t[::1] listed, const int32_t[::1] starts,
     const double[::1] weight, double[:, ::1] work, double[:, ::1] out,
 ):
-    """Average losses (n * K,) over the rows of each leaf, with weights.
+    """Compute the weighted mean of losses (n * K,) over the rows of each leaf.
 
     WORK work (2, n); OUT out (leaves, K).
     """
@@ -586,13 +589,14 @@ def mean_losses(
 # Probit model trees: pruning of a grown tree, the rows of its leaves, and the values of classes that have
 # all rows of a leaf, or none.
 #
-# The nodes of a grown tree are defined in _grower.pxd; children are stored in pairs after their parent. An
-# equation is an intercept and one slope per feature; a leaf has K of them: one for two classes, else one
-# per class. `taken` (leaf, K) is ABSENT for a class without rows in the leaf: its value is its intercept,
-# but always less than the values of the other classes, if there are others.
+# The nodes of a grown tree are defined in _grower.pxd. The two children of a node are stored together,
+# after their parent. An equation is an intercept and one slope per feature. A leaf has K equations: one for
+# two classes, and one per class otherwise. `taken` (leaf, K) is ABSENT for a class without rows in the
+# leaf. The value of such a class is its intercept, but it is always less than the values of all classes
+# that have rows in the leaf.
 
-# The state of a node in keep_splits: its risk and a bound on the gain of its split; the risk and the number
-# of splits of its pruned subtree, and the gain per split.
+# The state of a node in keep_splits: its risk, a bound on the gain of its split, then the risk, the number
+# of splits and the gain per split of its pruned subtree.
 cdef enum:
     RISK, CAP, REDUCED, SPLITS, GAIN, N_STATES
 
@@ -603,7 +607,7 @@ N_STATES_OF_NODE = N_STATES
 # Splits.
 
 cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept nogil:
-    """Combine the results of a node's children; return whether its split gains more than the least."""
+    """Combine the results of a node's children; return whether the gain of its split exceeds `least`."""
     cdef double* of = state + N_STATES * node[0]
     cdef double* weaker = state + N_STATES * node[1]
     cdef double* other = weaker + N_STATES
@@ -627,7 +631,7 @@ cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept n
 cdef void prune_nodes(
     Node* nodes, double* state, int64_t* stack, double least
 ) noexcept nogil:
-    """Prune the tree; each node is on the stack at most three times."""
+    """Prune the tree. Each node is on the stack at most three times."""
     cdef Py_ssize_t top = 1
     cdef Py_ssize_t[2] pair
     cdef Py_ssize_t e, phase, child
@@ -667,10 +671,10 @@ def keep_splits(
     array, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
     int64_t[::1] stack,
 ):
-    """Undo splits that lower the misclassification by less than `complexity` times the root's.
+    """Undo splits that lower the risk by less than `complexity` times the root's risk.
 
-    IN mass (n, J): class weights; INOUT array (n,) of `Node`: `child` is -1 if a split is undone; WORK
-    state (n, N_STATES_OF_NODE), stack (n + 1,).
+    The risk of a node is its misclassified weight. IN mass (n, J): class weights; INOUT array (n,) of
+    `Node`: `child` is -1 if a split is undone; WORK state (n, N_STATES_OF_NODE), stack (n + 1,).
     """
     cdef Node* nodes = <Node*>to_write(array, sizeof(Node))
     cdef Py_ssize_t e, j, n_nodes = len(array)
@@ -692,12 +696,12 @@ def list_rows(
     array, const int32_t[:, ::1] order, const int32_t[::1] rows, bint exact,
     const int32_t[::1] ascending, int32_t[::1] leaf_of, int32_t[::1] listed, int32_t[::1] starts,
 ):
-    """List the rows of a tree, leaf after leaf.
+    """List the rows of each leaf of a tree, one leaf after another.
 
-    IN array (n_nodes,) of `Node`, in preorder; order (d, n): rows, packed, as positions in `rows` (n,), or
-    empty if not `exact`, when `rows` itself is partitioned; ascending (n,): the same rows in increasing
-    order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts
-    (leaves + 1,): where each leaf begins. Returns the number of leaves.
+    IN array (n_nodes,) of `Node`, in preorder; order (d, n): if `exact`, row positions in `rows` (n,), with
+    tie marks; otherwise empty, and `rows` itself is partitioned; ascending (n,): the same rows in
+    increasing order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, in increasing order in each
+    leaf; starts (leaves + 1,): first position of each leaf. Returns the number of leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Py_ssize_t i, j, n_nodes = len(array), n = ascending.shape[0], leaves = 0, at = 0
@@ -720,7 +724,7 @@ def list_rows(
             row = ascending[i]
             listed[starts[leaf_of[row]]] = row
             starts[leaf_of[row]] += 1
-        # Each start has moved to the start of the next leaf.
+        # Each start is now the start of the next leaf.
         for i in range(leaves, 0, -1):
             starts[i] = starts[i - 1]
         starts[0] = 0
@@ -733,7 +737,8 @@ def list_rows(
 def set_constants(
     double[:, :, ::1] equation, const int32_t[:, ::1] taken, const int32_t[::1] starts, score
 ):
-    """Set the value of a class to score(n) if it has all n rows of a leaf, to -score(n) if none."""
+    """Set the value of a class to score(n) if it has all n rows of a leaf, and to -score(n) if it has none.
+    """
     cdef Py_ssize_t l, j
     cdef double size
     if equation.shape[0] != taken.shape[0] or starts.shape[0] != taken.shape[0] + 1:

@@ -1,13 +1,14 @@
 /* The probit loss -ln Phi(u) and its derivatives for blocks of rows, without branches, so that compilers
- * can vectorize the loops. The variant for the processor is chosen at import.
+ * can vectorize the loops. The variant is chosen at import.
  *
- * With r = phi/Phi, let h(t) = r(-t) - t for t >= 0. It is a quotient of polynomials with positive
- * coefficients, of degree 9 and 10, found by interpolation in 60 digits at Chebyshev points of
- * (t - 4)/(t + 4); its relative error is 4e-15. So neither h nor r(-t) = t + h is a difference of larger
- * numbers. With D = t + h and the density e = phi(t), Phi(-t) = e/D and r(t) = e D/(D - e).
+ * With r = phi/Phi, let h(t) = r(-t) - t for t >= 0. h is computed as a quotient of polynomials with
+ * positive coefficients, of degrees 9 and 10. They were found by interpolation with 60 digits at
+ * Chebyshev points of (t - 4)/(t + 4); the relative error is 4e-15. So neither h nor r(-t) = t + h is a
+ * difference of larger numbers. With D = t + h and the density e = phi(t), Phi(-t) = e/D and r(t) = e
+ * D/(D - e).
  *
- * All variants do the same operations, none fused (-ffp-contract=off), and sum in eight lanes, so results
- * are bit-identical.
+ * All variants give bit-identical results: they do the same operations, without fused multiply-add
+ * (-ffp-contract=off), and sum in eight lanes.
  */
 #ifndef PBOOST_PROBIT_SIMD_H
 #define PBOOST_PROBIT_SIMD_H
@@ -17,11 +18,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PBOOST_NEAR 37.0 /* the density of smaller margins does not underflow */
-#define PBOOST_ROWS 256 /* rows per block, which fits into the level 1 cache */
+#define PBOOST_NEAR 37.0 /* at margins up to this size, the density does not underflow */
+#define PBOOST_ROWS 256 /* rows per block; a block fits into the level 1 cache */
 
-/* If all margins are large, e is in units of phi(origin), and rescue is phi(origin)/phi(0); else origin
-   is 0. */
+/* The unit of e. If all margins are large, the unit is phi(origin), and rescue is phi(origin)/phi(0).
+   Otherwise, origin is 0. */
 typedef struct {
     double origin, rescue;
 } pboost_scale;
@@ -40,17 +41,17 @@ PBOOST_INLINE uint64_t pboost_bits(double x)
     return bits;
 }
 
-/* Round t to few digits, so that its square is exact. */
+/* Round t to 20 binary places, so that its square is exact. */
 PBOOST_INLINE double pboost_head(double t)
 {
-    const double magic = 6442450944.0; /* 1.5 * 2**32: leaves 20 binary places */
+    const double magic = 6442450944.0; /* 1.5 * 2**32: adding it rounds to 20 binary places */
     return (t + magic) - magic;
 }
 
 /* Return phi(t) / phi(origin) / sqrt(2 pi) for t >= origin >= 0, or 0 below 1e-308. */
 PBOOST_INLINE double pboost_density(double t, double origin, int is_near)
 {
-    const double magic = 6755399441055744.0; /* 1.5 * 2**52: rounds to an integer */
+    const double magic = 6755399441055744.0; /* 1.5 * 2**52: adding it rounds to an integer */
     const double head = pboost_head(t);
     const double rest = -0.5 * ((t - head) * (t + head));
     const double all = is_near ? -0.5 * (head * head) : -0.5 * ((head - origin) * (head + origin));
@@ -67,7 +68,7 @@ PBOOST_INLINE double pboost_density(double t, double origin, int is_near)
     return !is_near && all < -707.0 ? 0.0 : p * power * 0.39894228040143267794;
 }
 
-/* Return h(t) = r(-t) - t; 1/t from 1e15 on, where powers would overflow. */
+/* Return h(t) = r(-t) - t. For t >= 1e15, where powers would overflow, return 1/t. */
 PBOOST_INLINE double pboost_excess(double t, int is_near)
 {
     const double far = 1e15, x = !is_near && t > far ? far : t;
@@ -86,10 +87,10 @@ PBOOST_INLINE double pboost_excess(double t, int is_near)
     return (is_far ? 1.0 : p) / (is_far ? t : q);
 }
 
-/* Return ln(x), accurate to the last digits near x = 1 if `less_1` is x - 1. */
+/* Return ln(x). It is accurate near x = 1 if `less_1` is x - 1 without rounding errors. */
 PBOOST_INLINE double pboost_log(double x, double less_1)
 {
-    const uint64_t half = 0x3FE6A09E667F3BCDu; /* the bits of sqrt(1/2) */
+    const uint64_t half = 0x3FE6A09E667F3BCDu; /* bit pattern of sqrt(1/2) */
     const uint64_t from_half = pboost_bits(x) + (0x3FF0000000000000u - half);
     const double m = pboost_from_bits((from_half & 0x000FFFFFFFFFFFFFu) + half);
     const double k = pboost_from_bits((from_half >> 52) | 0x4330000000000000u) - 4503599627371519.0;
@@ -102,8 +103,8 @@ PBOOST_INLINE double pboost_log(double x, double less_1)
     return k * ln_high + (2.0 * s * (c0 + z4 * (c4 + z4 * c8)) + k * ln_low);
 }
 
-/* Compute r, u + r and, if requested, -ln Phi(u) of n margins. If is_near, the unit of e is 1 and no
-   margin is larger than PBOOST_NEAR, which saves tests. */
+/* Compute r, u + r and, if requested, -ln Phi(u) of n margins. If is_near is true, the unit of e is 1
+   and all margins are at most PBOOST_NEAR in size; this saves comparisons. */
 PBOOST_INLINE void pboost_probit_body(
     const double *restrict u, ptrdiff_t n, pboost_scale scale, int is_near, int wants_loss,
     double *restrict ratio, double *restrict excess, double *restrict loss)
@@ -114,7 +115,8 @@ PBOOST_INLINE void pboost_probit_body(
         const double h = pboost_excess(t, is_near);
         const double D = t + h;
         const double e = pboost_density(!is_near && t > 1e150 ? 1e150 : t, scale.origin, is_near);
-        const double bounded = !is_near && D > 1e150 ? 1e150 : D; /* at infinity, e D is 0, not NaN */
+        const double bounded = !is_near && D > 1e150 ? 1e150 : D; /* so that e D is 0 at infinity, not
+                                                                     NaN */
         const double true_e = is_near ? e : e * scale.rescue;
         const double above = e * bounded / (bounded - true_e);
         ratio[i] = below ? D : above;

@@ -1,22 +1,22 @@
-/* One step of ProbitBoost as one pass over the rows of a leaf, block by block: the new decision values, the
- * weights w and responses w z of the next step, and the sums for its regressions.
+/* One step of ProbitBoost as a single pass over the rows of a leaf. It computes the new decision values,
+ * the weights w and responses w z of the next step, and the sums for its regressions.
  */
 #ifndef PBOOST_PROBIT_STEP_H
 #define PBOOST_PROBIT_STEP_H
 #include "probit_simd.h"
 
-#define PBOOST_LANES 8 /* sums side by side, for any register width */
+#define PBOOST_LANES 8 /* number of partial sums, which suits all register widths */
 
 typedef struct {
-    ptrdiff_t rows; /* a multiple of 8; padding rows have the weight 0 */
+    ptrdiff_t rows; /* a multiple of 8; rows added as padding have the weight 0 */
     ptrdiff_t room; /* distance between features in `x` */
-    double *x; /* values, feature by feature */
-    int32_t *column; /* features that vary */
+    double *x; /* values, one feature after another */
+    int32_t *column; /* features that are not constant */
     int32_t n_columns;
     double *w0, *y;
     double *w, *wz;
-    double *lanes; /* (n_columns, 3, 8): sums of w x, w x x, w z x */
-    double sum_w, sum_wz, loss, least, most; /* `least` and `most`: the range of margins */
+    double *lanes; /* (n_columns, 3, 8): partial sums of w x, w x^2 and w z x */
+    double sum_w, sum_wz, loss, least, most; /* range of the margins */
 } pboost_leaf;
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -24,7 +24,7 @@ typedef double pboost_two __attribute__((vector_size(16), aligned(8), may_alias)
 typedef double pboost_four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double pboost_eight __attribute__((vector_size(64), aligned(8), may_alias));
 
-/* Add eight lanes in a fixed order. */
+/* Add eight partial sums in a fixed order. */
 PBOOST_INLINE double pboost_add_lanes(const double *s)
 {
     const pboost_two *v = (const pboost_two *)s;
@@ -32,7 +32,7 @@ PBOOST_INLINE double pboost_add_lanes(const double *s)
     return half[0] + half[1];
 }
 
-/* Add the sums of a block to the sums of two features, in registers of a type. */
+/* Add the sums of a block of rows to the sums of two features. `vector` is the type of the registers. */
 #define PBOOST_ADD_COLUMNS(name, vector)                                                          \
     PBOOST_INLINE void name(                                                                      \
         const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,       \
@@ -101,12 +101,12 @@ PBOOST_INLINE void pboost_add_by_2(
 }
 #endif
 
-/* Add the sums of a block to the sums of all features; `level` is the level of SIMD. */
+/* Add the sums of a block of rows to the sums of all features. `level` selects the SIMD instructions. */
 PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t n, int level)
 {
     double unused[3 * PBOOST_LANES] = {0.0};
     for (int32_t c = 0; c < leaf->n_columns; c += 2) {
-        const int last = c + 1 == leaf->n_columns; /* an odd one is paired with itself */
+        const int last = c + 1 == leaf->n_columns; /* an unpaired last feature is processed twice */
         const double *x0 = leaf->x + leaf->column[c] * leaf->room + start;
         const double *x1 = last ? x0 : leaf->x + leaf->column[c + 1] * leaf->room + start;
         const double *w = leaf->w + start, *wz = leaf->wz + start;
@@ -123,14 +123,14 @@ PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t 
     }
 }
 
-/* Lanes of the sums of w, w z and w0 loss, and of the smallest and the largest margin. */
+/* Partial sums of w, w z and w0 times the loss, and the smallest and the largest margin. */
 typedef struct {
     double w[PBOOST_LANES], wz[PBOOST_LANES], loss[PBOOST_LANES];
     double least[PBOOST_LANES], most[PBOOST_LANES];
 } pboost_totals;
 
-/* Compute f + b + a x, or f + b without a feature, for n rows from `start` on, and their margins u.
-   Returns whether all are near 0. */
+/* Compute f + b + a x (without a feature, f + b) and the margins u for n rows from `start` on. Return
+   whether all margins are at most PBOOST_NEAR in size. */
 PBOOST_INLINE int pboost_move(
     const pboost_leaf *leaf, const double *restrict f, double *restrict tried,
     const double *restrict x, double b, double a, ptrdiff_t start, ptrdiff_t n,
@@ -154,7 +154,7 @@ PBOOST_INLINE int pboost_move(
     return !far;
 }
 
-/* Compute w and w z of a block, and their sums. */
+/* Compute w and w z of a block of rows, and their sums. */
 PBOOST_INLINE void pboost_weigh(
     const pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t n, int wants_loss,
     const double *restrict u, const double *restrict r, const double *restrict excess,
@@ -191,7 +191,7 @@ PBOOST_INLINE void pboost_weigh(
     }
 }
 
-/* Set tried = f + b + a x (x may be NULL), and compute the values and sums for the next step. */
+/* Compute tried = f + b + a x (x may be NULL), and the values and sums for the next step. */
 PBOOST_INLINE void pboost_step_body(
     pboost_leaf *leaf, const double *f, double *tried, const double *x, double b, double a,
     pboost_scale scale, int wants_loss, int wants_sums, int level)
@@ -228,8 +228,9 @@ PBOOST_INLINE void pboost_step_body(
     }
 }
 
-/* Return the position of the feature with the largest gain, or -1 if a moment suffers from cancellation
-   or another gain is equal up to rounding. There are no branches, as these would be unpredictable. */
+/* Return the position of the feature with the largest gain. Return -1 if a moment suffers from
+   cancellation or another gain is equal up to rounding. There are no branches, because they would be
+   unpredictable. */
 static inline int32_t pboost_clear_best(
     const pboost_leaf *leaf, double cancelled, double no_variance, double tie, double *slope,
     double *mean, double *gain)
@@ -259,7 +260,7 @@ static inline int32_t pboost_clear_best(
     return unclear || !(most > before * (1.0 + tie)) ? -1 : best;
 }
 
-/* The range of a feature in the rows with Y = 1 and in those with Y = -1, and the sum of w0 x x. */
+/* The ranges of a feature in the rows with Y = 1 and in the rows with Y = -1, and the sum of w0 x^2. */
 typedef struct {
     double low[2], high[2], square;
 } pboost_ends;

@@ -1,25 +1,27 @@
 /* Shallow trees on a tile of rows whose values have been replaced by ranks.
  *
- * The rank of a value is the number of thresholds of its feature, in all trees, that are below it: the
- * value is above threshold number e if rank > e. A register holds 16 or 32 ranks of 16 bits, or twice as
- * many of 8 bits, if no feature has more than 255 thresholds. All nodes of a tree are compared, and the
- * leaf numbers are blended from the leaves upwards. This takes fewer cycles than waiting for each node on a
- * walk down the tree. Trees are padded to the same depth; their 2**depth - 1 nodes are in preorder.
+ * The thresholds of a feature in all trees are sorted. The rank of a value is the number of thresholds
+ * below it, so the value is above threshold number e if rank > e. A register holds 16 or 32 ranks of 16
+ * bits. If no feature has more than 255 thresholds, it holds twice as many ranks of 8 bits. All nodes of
+ * a tree are compared, and the leaf numbers are selected from the leaves upward. This is faster than
+ * following the path of each row. Trees are padded to the same depth; their 2**depth - 1 nodes are in
+ * preorder.
  *
- * Only for AVX2 and AVX-512 on x86 with GCC or Clang; other processors walk the trees.
+ * This is only compiled for AVX2 and AVX-512 on x86 with GCC or Clang. Other processors follow the
+ * paths.
  */
 #ifndef PBOOST_RANK_SIMD_H
 #define PBOOST_RANK_SIMD_H
 #include "walk_simd.h"
 
 typedef struct {
-    int32_t column; /* 64 times the feature */
-    /* The rank of the threshold, at most 2**15 - 1, which no rank exceeds; stored twice, in 16 bits
-       each. Ranks of 8 bits, which have 128 subtracted, are at most 127 and stored four times. */
+    int32_t column; /* 64 times the number of the feature */
+    /* The number of the threshold, stored twice, in 16 bits each. It is at most 2**15 - 1, and no rank
+       exceeds this number. For ranks of 8 bits, 128 is subtracted, and the number is stored four times. */
     int32_t edge;
 } pboost_ranked_node;
 
-/* Add the values (n_leaves, width) of the leaves of n rows to total, which has `stride` numbers per row. */
+/* Add the leaf values (n_leaves, width) of n rows to total, which has `stride` numbers per row. */
 static void pboost_add_leaves(
     const double *restrict value, const int16_t *restrict leaf, ptrdiff_t n, ptrdiff_t width,
     ptrdiff_t stride, double *restrict total)
@@ -39,16 +41,16 @@ static void pboost_add_leaves(
                 total[r * stride + j] += value[leaf[r] * width + j];
 }
 
-/* OUT leaf (64,): from 0 to 2**depth - 1, from left to right. */
+/* OUT leaf (64,): leaf numbers from 0 to 2**depth - 1, from left to right. */
 #define PBOOST_LEAF_ARGS                                                                         \
     const pboost_ranked_node *restrict node, int depth, const void *restrict ranks,              \
     int16_t *restrict leaf
-/* Like `pboost_add_leaves` for a full tile and at most 64 leaves with one value each. */
+/* Like `pboost_add_leaves`, for a full tile and at most 64 leaves with one value each. */
 #define PBOOST_ADD_ARGS                                                                          \
     const double *restrict value, int depth, const int16_t *restrict leaf, double *restrict total
 
-/* Compute the ranks of a feature of a tile by binary search, several rows at a time. IN edge
-   (2**levels - 1,), ascending. */
+/* Compute the ranks of a feature of a tile by binary search, several rows at a time. IN edge (2**levels
+   - 1,), in ascending order. */
 #define PBOOST_RANK_ARGS                                                                         \
     const double *restrict x, const double *restrict edge, int levels, void *restrict ranks
 
@@ -75,8 +77,9 @@ typedef void (*pboost_add_kernel)(PBOOST_ADD_ARGS);
 PBOOST_RANK(pboost_rank_words, int16_t, 0)
 PBOOST_RANK(pboost_rank_bytes, int8_t, INT8_MIN)
 
-/* Thresholds of the first five comparisons: the first 15 in ascending order, and the 16 between and around
- * them. Each set is in a pair of registers, from which a threshold is read faster than from memory.
+/* Thresholds of the first five comparisons: 15 in ascending order for the first four, and the 16 between
+ * and around them for the fifth. Each set is stored in two registers, because reading them is faster
+ * than reading memory.
  */
 typedef struct {
     __m512d first[2], between[2];
@@ -136,8 +139,8 @@ PBOOST_RANK_WIDE(pboost_rank_words_wide, pboost_rank_words, int16_t, 0, _mm512_m
 PBOOST_RANK_WIDE(
     pboost_rank_bytes_wide, pboost_rank_bytes, int8_t, INT8_MIN, _mm512_mask_cvtepi64_storeu_epi8)
 
-/* Return the leaf below a node, numbered among its leaves. The first of its two subtrees has `half`
-   leaves, and the second begins at node + half. */
+/* Return the leaf of each row in the subtree of a node. The first child's subtree has `half` leaves; the
+   second child's subtree begins at node + half. */
 #define PBOOST_LEVEL(isa, v, name, below, half)                                                  \
     PBOOST_INLINE isa v##_type name(const pboost_ranked_node *node, const v##_lane *rank)       \
     {                                                                                            \
@@ -232,7 +235,7 @@ PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide)
         pboost_wide_bytes_above((rank) + (node)->column, (node)->edge), _mm512_set1_epi8(1))
 PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide_bytes)
 
-/* Add the leaf values of a tree. They stay in registers; each pair of these is a table of 16 numbers. */
+/* Add the leaf values of a tree. The values stay in registers; two registers form a table of 16 numbers. */
 PBOOST_INLINE PBOOST_AVX512 void pboost_add_from(
     const double *restrict value, int pairs, __mmask8 low, __mmask8 high, const int16_t *restrict leaf,
     double *restrict total)
@@ -269,7 +272,7 @@ PBOOST_AVX512 static void pboost_add_wide(PBOOST_ADD_ARGS)
 
 #endif
 
-/* Kernels for leaves, ranks and sums at a level of SIMD; NULL if there are none. */
+/* Kernels for leaves, ranks and sums for a set of SIMD instructions; NULL if not available. */
 typedef struct {
     pboost_leaf_kernel leaf;
     pboost_rank_kernel rank;

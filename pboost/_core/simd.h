@@ -1,8 +1,8 @@
-/* Variants of a pass: for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512.
+/* Variants of a function for different processors: for the baseline and, on x86 with GCC or Clang, for
+ * AVX2 and AVX-512.
  *
- * A pass is written once, as a body that is inlined into each variant. When a module is imported, it
- * chooses the best variant that the processor supports, up to the requested level (0 baseline, 1 AVX2, 2
- * AVX-512).
+ * The code is written once and inlined into each variant. When a module is imported, it chooses the best
+ * variant that the processor supports, up to the requested level (0 baseline, 1 AVX2, 2 AVX-512).
  */
 #ifndef PBOOST_SIMD_H
 #define PBOOST_SIMD_H
@@ -19,8 +19,8 @@
 #else
 #define PBOOST_APART
 #endif
-/* Prefetched rows may belong to another thread that is about to move them. This is harmless, but the
-   thread sanitizer would report it. */
+/* Another thread may be moving the rows that are prefetched. This is harmless, but the thread sanitizer
+   would report it. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_THREAD__)
 #define PBOOST_ASK(address) __builtin_prefetch(address)
 #else
@@ -39,7 +39,7 @@ static inline int pboost_simd_level(int most)
     return most < 0 ? 0 : most > 2 ? 2 : most;
 }
 
-/* COPY(target, name) defines a variant, OF(name) refers to it. */
+/* COPY(target, name) defines a variant, and OF(name) refers to it. */
 #define PBOOST_COPIES(COPY) COPY(, baseline) COPY(PBOOST_AVX2, avx2) COPY(PBOOST_AVX512, avx512)
 #define PBOOST_CHOOSE(choose, type, OF)                                                            \
     static inline type choose(int level)                                                           \

@@ -1,4 +1,4 @@
-"""Multiclass boosting rounds with the softmax loss: one tree per class, or one for all classes."""
+"""Multiclass boosting rounds with the softmax loss, with one tree per class or one tree for all classes."""
 from libc.math cimport fabs
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
@@ -26,11 +26,11 @@ cdef enum:
     WORDS_OF_BLOCK = 8 * ROWS_OF_BLOCK + 8
 cdef enum:
     CHUNK = 256
-#: Number of copies of rows in a block, and the size of the work array for its packed words.
+#: Number of rows in a block, including copies, and size of the work array for its packed words.
 ROOT_BLOCK, ROOT_WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
 
 
-# Rows shared by threads, and the results of each thread.
+# The rows, which threads process together, and the results of each thread.
 cdef struct Shares:
     const double* scores
     const double* label
@@ -67,13 +67,14 @@ def shares(
     double[:, ::1] residual, double[::1] loss, double[:, ::1] steepest, double[:, ::1] most, size_t team=0,
     Py_ssize_t share=0
 ):
-    """Compute the residuals of all classes (probabilities, minus 1 for the row's class) and the losses.
+    """Compute the residuals of all classes, and the losses.
 
-    IN scores (J, n), label (n,): class numbers, weight (n,) or None, per_limit: 1 / the largest Newton
-    step; OUT residual (J, n), loss (n,): weight times -ln of the probability of the row's class, 0 for
-    weight 0; IN/OUT steepest and most (n_threads, J), initially 0: the largest weighted absolute residual
-    and Hessian per thread. If weights are numbers of copies, all values are of one copy. team: address of
-    the threads that share the rows, `share` at a time.
+    The residual of a class is its probability, minus 1 for rows of the class. IN scores (J, n), label (n,):
+    class numbers, weight (n,) or None, per_limit: 1 / the largest Newton step; OUT residual (J, n), loss
+    (n,): weight times -ln of the probability of the row's class, 0 for weight 0; IN/OUT steepest and most
+    (n_threads, J), initially 0: the largest weighted absolute residual and Hessian per thread. If weights
+    are numbers of copies, all values are for one copy. team: address of the threads, which take `share`
+    rows at a time.
     """
     cdef Py_ssize_t n = scores.shape[1], n_classes = scores.shape[0]
     cdef Threads* helpers = team_at(team)
@@ -95,7 +96,7 @@ def shares(
         in_parts(helpers, shares_part, &all)
 
 
-# The rows that threads share to compute the histograms of roots, and the results of each thread.
+# The rows for the histograms of roots, which threads process together, and the results of each thread.
 cdef struct Roots:
     const uint8_t* groups
     const int32_t* bins
@@ -112,7 +113,7 @@ cdef struct Roots:
 
 
 cdef void root_words(const Roots* all, Py_ssize_t start, Py_ssize_t n, int64_t* words) noexcept nogil:
-    """Pack n rows, all classes side by side; 0 for rows of weight 0, which do not count."""
+    """Pack n rows, with all classes side by side. Rows with weight 0 become 0."""
     cdef int64_t[CHUNK] part
     cdef const double* w
     cdef Py_ssize_t i = 0, k, q, m
@@ -157,10 +158,10 @@ def count_roots(
     """Add rows of positive weight to the histograms of the roots of several classes.
 
     IN groups (ceil(n_lanes / 8), n, 8): codes, bins (n_lanes,), residual (k, n), weight (n,) or None,
-    `block`: rows whose sums fit into packed words, steepest and most (k,), rows `start` to `stop` - 1; WORK
-    work (n_threads, ROOT_WORK); IN/OUT masses (n_threads, n_lanes, 256, 2, 2 or 4 or 8), initially 0:
-    gradients and Hessians of the classes per thread, in units of their words. team: address of the threads
-    that share the rows, a block at a time.
+    `block`: number of rows whose sums fit into packed words, steepest and most (k,), rows `start` to `stop`
+    - 1; WORK work (n_threads, ROOT_WORK); IN/OUT masses (n_threads, n_lanes, 256, 2, 2 or 4 or 8),
+    initially 0: gradients and Hessians of the classes per thread, in units of their words. team: address of
+    the threads, which take one block at a time.
     """
     cdef Py_ssize_t n = groups.shape[1], n_lanes = bins.shape[0], k, n_classes = residual.shape[0]
     cdef Py_ssize_t width = masses.shape[4]
@@ -190,7 +191,7 @@ def count_roots(
 
 
 cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
-    """Let all threads take parts of a task until none is left."""
+    """Process the parts of a task on all threads until none is left."""
     if team != NULL:
         open_post(team, 1, part, task)
     part(task, 0)
@@ -201,12 +202,12 @@ cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # Rounds with one tree for all classes: packed words, histograms, best splits of features.
 #
-# A row has a word for each of J classes, as in `boost`, or two if the sums of the class are wide, and one
-# that counts rows if children need several. Words are stored in blocks of eight columns, the last of 2, 4
-# or 8: (n, width), block after block. The histogram of a node has its features one after another, each
-# (S, 2, stride), where S is J, plus 1 for a row count. The arrays of a fit (see `VectorRounds` in
-# trees/multi_output_rounds.py) are borrowed for one call. Sums are integers, so they do not depend on the order
-# of rows or on threads.
+# A row has one packed word for each of J classes, as in `boost`, or two words if sums of the class are
+# wide. A last word counts rows if a child needs a minimum number of rows. Words are stored in blocks (n,
+# width), one after another. A block has 8 columns; the last one has 2, 4 or 8. In the histogram of a node,
+# each feature has sums (S, 2, stride), where S is J, plus 1 with a row count. The arrays belong to the
+# caller (see `VectorRounds` in trees/multi_output_rounds.py). Sums are integers, so they do not depend on
+# the order of rows or on the number of threads.
 
 cdef extern from "boost_vector.h" nogil:
     ctypedef struct Judge "pboost_vector_judge":
@@ -233,16 +234,16 @@ cdef extern from "boost_vector.h" nogil:
 
 cdef enum:
     WIDTH = 8
-    COLUMNS = 32  # features whose sums are completed before they are stored
+    COLUMNS = 32  # number of features whose sums are completed before they are stored
 cdef Passes passes = choose_passes(2)
 cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
-#: Size of the work array for the words of a block of rows and the sums of some features, including the
-#: padding that aligns them to a cache line.
+#: Size of the work array for the words of a block of rows, and for the sums of some features. It includes
+#: padding for the alignment to a cache line.
 VECTOR_WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
 
 
 def use_simd_level(int level):
-    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global softmax_passes, passes, words_pass, vector_passes
     softmax_passes = pboost_choose_softmax_passes(level)
     passes, words_pass = choose_passes(level), choose_words_pass(level)
@@ -250,11 +251,12 @@ def use_simd_level(int level):
 
 
 cdef inline int64_t* in_line(int64_t* work) noexcept nogil:
-    """Return the first address that is aligned to a cache line."""
+    """Return the first address in an array that is aligned to a cache line."""
     return <int64_t*>((<uintptr_t>work + 63) & ~<uintptr_t>63)
 
 
-# Packed words of rows. Column c of n_columns is of class `of` (J: row counts), in units of `unit`.
+# Packed words of rows. Column c of n_columns has the words of class `of`, or the row counts if `of` is J,
+# in units of `unit`.
 cdef struct Words:
     int64_t* word
     const int32_t* of
@@ -272,7 +274,7 @@ cdef Words read_words(arrays) except *:
 
 
 cdef inline int width_of(const Words* words, Py_ssize_t block) noexcept nogil:
-    """Return the number of words per row in a block."""
+    """Return the number of words per row in this block."""
     cdef Py_ssize_t left = words.n_columns - WIDTH * block
     return 8 if left > 4 else 4 if left > 2 else 2
 
@@ -282,9 +284,9 @@ cdef inline int64_t* block_of(const Words* words, Py_ssize_t block) noexcept nog
 
 
 def pack(arrays, const double[:, ::1] scale, Py_ssize_t start, Py_ssize_t stop):
-    """Pack rows start..stop-1.
+    """Pack the gradients and Hessians of the rows start..stop-1.
 
-    IN scale (J, 2): factors of the gradients and Hessians of each class.
+    IN scale (J, 2): the factors of the gradients and Hessians of each class.
     """
     cdef Words words = read_words(arrays)
     cdef const double[:, ::1] residual = arrays.residual
@@ -327,7 +329,7 @@ cdef void pack_wide(
     const double* residual, const double* weight, bint are_copies, Py_ssize_t n, double per_limit,
     double gradient_scale, double curvature_scale, bint is_low, int64_t* part
 ) noexcept nogil:
-    """Compute the first or the second words of wide sums."""
+    """Pack rows for wide sums: the first or the second word of each row."""
     cdef double w, bend
     cdef Py_ssize_t i
     for i in range(n):
@@ -348,7 +350,7 @@ cdef void put_words(
         at[i * width] = part[i]
 
 
-# Codes of the features, and the positions of their histograms.
+# The codes of the features, and the positions of their histograms.
 cdef struct Columns:
     const uint8_t* codes
     const uint8_t* special
@@ -382,9 +384,9 @@ def count(
     arrays, Py_ssize_t start, Py_ssize_t stop, double[::1] masses, int64_t[::1] work, Py_ssize_t first,
     Py_ssize_t last
 ):
-    """Compute the histograms of features first..last-1 over the rows at positions start..stop-1.
+    """Compute the histograms of the features first..last-1 for the rows at positions start..stop-1.
 
-    If the list has all rows, they are taken in order. WORK work (VECTOR_WORK,).
+    If these are all rows, they are read in order. WORK work (VECTOR_WORK,).
     """
     cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
     cdef Words words = read_words(arrays)
@@ -474,7 +476,7 @@ cdef void add_sums(
 
 
 def subtract(arrays, double[::1] masses, const double[::1] part, Py_ssize_t first, Py_ssize_t last):
-    """Subtract the histograms of some rows from features first..last-1."""
+    """Subtract the histograms `part` of some rows, for the features first..last-1."""
     cdef Columns columns = read_columns(arrays, min(masses.shape[0], part.shape[0]), first, last)
     cdef Py_ssize_t i
     with nogil:
@@ -486,10 +488,10 @@ def search(
     arrays, const double[::1] masses, const double[:, ::1] total, double[::1] score, int32_t[:, ::1] cut,
     Py_ssize_t first, Py_ssize_t last
 ):
-    """Find the best splits of features first..last-1, except categorical ones.
+    """Find the best split of each of the features first..last-1. Categorical features are omitted.
 
     IN total (S, 2): the sums of the node. OUT score (d,), -1 without a split; cut (2, d): the last bin on
-    the left, and the child that missing values go to, -1 if there are none.
+    the left, and the child for missing values, -1 if there are none.
     """
     cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
     cdef Judge at
@@ -514,7 +516,7 @@ cdef void search_column(
     const Columns* columns, const Judge* at, const double* masses, Py_ssize_t of_rows, Py_ssize_t f,
     double* score, int32_t* bin_, int32_t* side
 ) noexcept nogil:
-    """Search a feature with missing values on the right, then on the left."""
+    """Search a feature, with missing values on the right, then on the left."""
     cdef Py_ssize_t stride = stride_of(columns, f)
     cdef const double* rows = masses + (2 * of_rows + 1) * stride
     cdef int n = columns.n_bins[f]
@@ -534,7 +536,7 @@ def choose(
 ):
     """Return the feature of the best split, its score, and the score of the node.
 
-    OUT below (S, 2): the left sums, unless the split is a category set.
+    OUT below (S, 2): the sums of the left child, unless the split is a set of categories.
     """
     cdef Py_ssize_t d = arrays.codes.shape[0], f, j = 0, s, b, stride
     cdef Columns columns = read_columns(arrays, masses.shape[0], 0, d)
@@ -565,15 +567,15 @@ def best_levels(
     const double[:, ::1] total, double n_rows, double least_rows, double least_weight, double smoothing,
     int32_t[::1] here, int32_t[::1] above, double[:, ::1] below,
 ):
-    """Find the best category set of a feature; ties go to the first.
+    """Find the best set of categories of a feature; ties go to the first set tried.
 
-    For each class in turn, categories are sorted by their Newton step, and prefixes of this order are tried
-    as the left child; with smoothing, all categories except one are tried, too. Missing values go to the
-    right, then to the left. IN column (S, 2, stride): histogram of the node; judged, total as in `choose`;
-    smoothing: number of rows with the node's step that each category is mixed with. OUT here, above
-    (n_levels,): the categories at the node, and those of the right child; below (S, 2): the left sums.
-    Returns the score, -1 without a split, the lengths of `here` and `above`, and the child that missing
-    values go to, -1 if there are none.
+    For each class, categories are sorted by their Newton step, and each prefix is tried as the left child.
+    With smoothing, each single category is also tried as the right child. Missing values go to the right,
+    then to the left. IN column (S, 2, stride): histogram of the node; judged, total as in `choose`;
+    smoothing: number of rows with the node's step that are added to each category. OUT here, above
+    (n_levels,): the categories at the node, and the categories of the right child; below (S, 2): the sums
+    of the left child. Returns the score (-1 without a split), the lengths of `here` and `above`, and the
+    child for missing values (-1 if there are none).
     """
     cdef LevelSums at
     cdef Py_ssize_t k = judged.shape[1], n_sums = total.shape[0], stride = column.shape[2], i, j, turn, turns = 1
@@ -618,7 +620,7 @@ def best_levels(
                         for level in range(2 * n_sums):
                             sums[level] += missing[level]
                     score = score_levels(&at, sums)
-                    if score != score:  # with NaN, no set is the best
+                    if score != score:  # if a score is NaN, there is no best set
                         with gil:
                             return -1.0, at.n, 0, -1
                     if score > best:
@@ -635,9 +637,10 @@ def best_levels(
 
 
 def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut, const uint8_t[::1] table):
-    """Partition the rows at positions start..stop-1 of the list; return the number on the left.
+    """Partition the rows at positions start..stop-1; return the number of left rows.
 
-    `cut` is the last code on the left; if it is -1, `table` (256,) has 1 for codes on the right.
+    `cut` is the last code that goes to the left. If it is -1, `table` (256,) has 1 for codes that go to the
+    right.
     """
     cdef Py_ssize_t n = arrays.codes.shape[1], below
     cdef int32_t* rows = <int32_t*>to_write(arrays.rows, sizeof(int32_t))
@@ -661,9 +664,9 @@ def add(
     arrays, const int32_t[:, ::1] leaf, const double[:, ::1] value, double[:, ::1] scores, Py_ssize_t first,
     Py_ssize_t last
 ):
-    """Add leaf values to the scores (J, n) of classes first..last-1.
+    """Add leaf values to the scores (J, n) of the classes first..last-1.
 
-    IN leaf (k, 2): where the rows of each leaf begin and end in the list; value (k, J).
+    IN leaf (k, 2): start and end of the rows of each leaf; value (k, J).
     """
     cdef const int32_t* rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
     cdef Py_ssize_t e, k
@@ -677,7 +680,7 @@ def add(
 
 
 def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uint64_t number):
-    """Move `wanted` random features of the list to the front, drawn as in `_boost_columns.pxd`."""
+    """Move `wanted` random features to the front of the list, drawn as in `_boost_columns.pxd`."""
     cdef uint64_t start = stream(key, path, number)
     cdef Py_ssize_t i, j, n = among.shape[0]
     for i in range(wanted if wanted < n else 0):
@@ -686,5 +689,5 @@ def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uin
 
 
 def unit_of(double most, int bits):
-    """Return the power of two that scales numbers up to `most` to below 2**bits, even when rounded."""
+    """Return the power of two that scales numbers up to `most` below 2**bits after rounding."""
     return power_below(most, bits)

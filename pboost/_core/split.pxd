@@ -1,10 +1,11 @@
 # Split criteria and their sums.
 #
-# A score is a function of the class weights of the two children, to be minimized. `score` and `score_many`
-# are for two classes. `begin`, `add` and `score_of` keep sums for any number of classes, or for squared
-# error, while rows move one by one from the right child to the left. Scans call them with a criterion that
-# is a compile-time constant. `impurity` is the criterion of one child. A criterion without a branch in
-# `begin` and `add` keeps the class weights only and is scored by its impurity.
+# The score of a split is a function of the class weights of its children; the best split has the least
+# score. `score` and `score_many` are for two classes. `begin`, `add` and `score_of` work for any number of
+# classes, and for squared error. They update the sums while rows move one by one from the right child to
+# the left. Callers pass a criterion that is a compile-time constant. `impurity` is the criterion of a
+# single child. A criterion without a branch in `begin` and `add` needs only class weights and is computed
+# by `impurity`.
 from libc.math cimport INFINITY, log2, sqrt
 
 from pboost._core.types cimport int32_t, int64_t
@@ -20,9 +21,9 @@ cpdef enum Criterion:
     KEARNS_MANSOUR, GINI, ENTROPY, ERROR, SQUARED
 
 
-# Two classes. Each score is concave and positively homogeneous in the class weights, so that over a box of
-# left weights it is least at a corner. Kearns-Mansour is stored as the square of half its value, which
-# needs one root instead of two.
+# Two classes. Each score is concave and positively homogeneous in the class weights. If the left class
+# weights lie in a rectangle, the least score is at a corner. For Kearns-Mansour, the score is the square of
+# half the criterion, which needs one square root instead of two.
 
 cdef inline double side_gini(double a, double b) noexcept nogil:
     return 4.0 * a * b / (a + b) if a + b > 0.0 else 0.0
@@ -52,8 +53,8 @@ cdef inline double score(
     return 2.0 * min(lp, ln) + 2.0 * min(rp, rn)
 
 
-# Left and right class weights of splits, as doubles. The right ones are differences of integers: near
-# purity the root would magnify a rounding error of the total weight.
+# Left and right class weights of splits, as doubles. The right weights are computed as differences of
+# integers, because the square root would magnify rounding errors near purity.
 cdef struct Masses:
     double* lp
     double* ln
@@ -64,9 +65,9 @@ cdef struct Masses:
 cdef inline void score_many(
     int criterion, const Masses* m, Py_ssize_t shift_p, Py_ssize_t shift_n, Py_ssize_t n, double* out
 ) noexcept nogil:
-    """Compute the scores of `n` splits; the branch is outside of the loops so that they are vectorized.
+    """Compute the scores of `n` splits. The branches are outside of the loops, which can be vectorized.
 
-    Split i uses the weights of class +1 at i + shift_p and the weights of class -1 at i + shift_n.
+    Split i has the weights of class +1 at i + shift_p and the weights of class -1 at i + shift_n.
     """
     cdef const double* lp = m.lp + shift_p
     cdef const double* rp = m.rp + shift_p
@@ -88,7 +89,7 @@ cdef inline void score_many(
 
 
 cdef inline double score_limit(int criterion, double best, double total) noexcept nogil:
-    """Return the largest score that counts as equal to `best` if the total weight is `total`."""
+    """Return the largest score that is tied with `best`, for this total weight."""
     cdef double root
     if best == INFINITY:
         return -1.0
@@ -98,17 +99,18 @@ cdef inline double score_limit(int criterion, double best, double total) noexcep
     return best + TIE * total
 
 
-# Any number of classes, and squared error. With targets y minus a constant, let a split have the weight W-
-# and the sum V- = sum of w y on the left, and W and V in all. It lowers the sum of squares by D**2 W / (W-
-# W+), with D = V- - V W- / W. Its score is -D**2 / (W- W+). The constant is the node's mean up to rounding,
-# so that V is small and nothing cancels. W and V are sums of 64-bit fixed-point numbers, hence exact.
+# Any number of classes, and squared error. Let y be the targets minus a constant. A node has the total
+# weight W and the sum V of weight times y. W- and V- are the same for the left child, and W+ = W - W-. The
+# split reduces the sum of squares by D**2 W / (W- W+), with D = V- - V W- / W. Its score is -D**2 / (W-
+# W+). The constant is the mean of the node up to rounding, so that V is small and there is no cancellation.
+# W and V are exact, because they are sums of 64-bit fixed-point numbers.
 
-# The weight and weighted target of a row, or sums of them, in fixed point.
+# The weight and the weighted target of a row, or sums of both, in fixed point.
 cdef struct Moment:
     int64_t w
     int64_t v
 
-# The data of a node for a scan. WORK left, right (n_classes,): class weights; term: (2, n_classes).
+# The data of a node for a search. WORK left, right (n_classes,): class weights; term: (2, n_classes).
 cdef struct Judge:
     int criterion
     Py_ssize_t n_classes, n, min_count
@@ -116,14 +118,15 @@ cdef struct Judge:
     const int64_t* weight
     const int64_t* mass
     const Moment* moment
-    Moment total  # for classification, only w is set
+    Moment total  # only w is set for classification
     int64_t* left
     int64_t* right
     double* term
-    double tie  # for regression: scores that differ by no more are tied
+    double tie  # for regression: scores that differ by at most this are tied
 
-# The sums left of a split, and sums over the classes of each child: of squares, of x log x, or the largest
-# weight. `renewed` is the right weight for which the right sum was last recomputed.
+# The sums of the left child and, for each child, a sum over classes: of squares for Gini, of x log x for
+# entropy. For the error, it is the largest weight. `renewed` is the weight of the right child when its sum
+# was last recomputed.
 cdef struct Sums:
     Moment below
     double left, right
@@ -135,7 +138,7 @@ cdef inline double x_log_x(double x) noexcept nogil:
 
 
 cdef inline double impurity(int criterion, Py_ssize_t n_classes, const int64_t* mass) noexcept nogil:
-    """Return the impurity of one child times its weight."""
+    """Return the impurity of a child times its weight."""
     cdef double total = 0.0, value = 0.0, largest = 0.0
     cdef Py_ssize_t j
     for j in range(n_classes):
@@ -154,7 +157,7 @@ cdef inline double impurity(int criterion, Py_ssize_t n_classes, const int64_t* 
 
 
 cdef inline void begin(const Judge* at, Sums* sums) noexcept nogil:
-    """Begin with all rows in the right child."""
+    """Start with all rows in the right child."""
     cdef Py_ssize_t j
     cdef double share
     sums.left = sums.right = 0.0
@@ -177,7 +180,7 @@ cdef inline void begin(const Judge* at, Sums* sums) noexcept nogil:
 cdef inline void move(
     const Judge* at, int criterion, Sums* sums, Py_ssize_t j, int64_t w
 ) noexcept nogil:
-    """Move weight of class j from the right child to the left."""
+    """Move weight of class j from the right child to the left child."""
     cdef Py_ssize_t k
     cdef int64_t largest = 0
     cdef double fresh = 0.0
@@ -188,7 +191,7 @@ cdef inline void move(
     at.left[j] += w
     at.right[j] -= w
     if criterion == GINI and 2 * (at.total.w - sums.below.w) < sums.renewed:
-        # The small rest of a large sum is mostly rounding error.
+        # Recompute small sums, because they consist mostly of rounding errors.
         sums.renewed = at.total.w - sums.below.w
         for k in range(at.n_classes):
             fresh += <double>at.right[k] * <double>at.right[k]
@@ -209,7 +212,7 @@ cdef inline void move(
 
 
 cdef inline void add(const Judge* at, int criterion, Sums* sums, int32_t row) noexcept nogil:
-    """Move a row from the right child to the left."""
+    """Move a row from the right child to the left child."""
     if criterion == SQUARED:
         sums.below.w += at.moment[row].w
         sums.below.v += at.moment[row].v
@@ -240,10 +243,10 @@ cdef inline double score_of(const Judge* at, int criterion, const Sums* sums) no
 
 
 cdef inline double limit_of(const Judge* at, double best) noexcept nogil:
-    """Return the largest score that counts as equal to `best`."""
+    """Return the largest score that is tied with `best`."""
     if at.criterion == SQUARED:
         return best + at.tie
-    # With two classes, scores are the same as in every other search.
+    # With two classes, scores are computed as in all other searches.
     return score_limit(at.criterion if at.n_classes == 2 else GINI, best, <double>at.total.w)
 
 

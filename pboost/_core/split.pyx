@@ -1,24 +1,25 @@
-"""Exact and binned search for the best stump, coarse to fine.
+"""Exact and binned search for the best stump, first coarse, then fine.
 
-Coarse: histograms of the class weights over each feature's rank bins; every bin edge is a candidate split.
-Fine: within a bin the pair of left class weights lies in a box whose corners are the weights at the bin's
-two edges. Each criterion is concave in this pair, so that it is least at one of the corners where only one
-class has moved. Only bins whose bound can beat the best split are rescanned in sorted order. The binned
-search is the coarse half.
+Coarse search: compute histograms of the class weights over each feature's rank bins, and try the split at
+every bin edge. Fine search: inside a bin, the two left class weights lie in a rectangle between the weights
+at the bin's edges. Each criterion is concave in these weights, so its least value in the rectangle is at a
+corner where only one class has moved. This is a lower bound for the splits in the bin. Only bins whose
+bound is below the best score are searched in sorted order. The binned search consists of the coarse search
+only.
 
-Missing values have a bin of their own, the last, and go right with it. To try them on the left, the edges
-are scored again with the missing weights added to the left of each. Categorical features are split by sets
-of categories.
+Missing values have a separate bin, the last, and go to the right with it. To try them on the left, the
+edges are scored again with the weights of the missing values added to the left side. Categorical features
+are split by sets of categories.
 
-Splits within 1e-12 of the total weight count as equally good. Ties go to the lowest feature, then to
-missing values on the right, then to the lowest threshold. All weights are 64-bit fixed-point sums, hence
-exact.
+Scores that differ by at most 1e-12 of the total weight are tied. Ties go to the lowest feature, then to
+missing values on the right, then to the lowest threshold. All weights are 64-bit fixed-point numbers, so
+sums are exact.
 
 Arrays: `order` (d, n), `bin_start` (d, b + 1), `n_bins` (d,), at most b, `codes` (d, n) as made by
-binning.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature:
-`edge` (d, 2, b + 1) int64, the class weights left of each bin edge; `bound` (d, b), the least possible
-score inside each bin; `best` (d,), the least score. With `special` features (d,), see types.pxd, `bound` is
-(2 d, b) and `best` (2 d,); the second half is for missing values on the left.
+binning.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays with one row per feature:
+`edge` (d, 2, b + 1) int64, the class weights left of each bin edge; `bound` (d, b), a lower bound on the
+scores inside each bin; `best` (d,), the least score. With `special` (d,), the kinds of features in
+types.pxd, `bound` is (2 d, b) and `best` is (2 d,); their second half is for missing values on the left.
 """
 from libc.math cimport INFINITY
 
@@ -33,9 +34,9 @@ cdef void edge_masses(
     const int64_t* mass, int64_t sum_, int64_t total, int n_bins, int64_t* edge, double* left,
     double* right,
 ) noexcept nogil:
-    """Sum the weights left of each bin edge, as integers, and left and right of it as doubles.
+    """Sum the weights to the left of each bin edge as integers, and to the left and right of it as doubles.
 
-    sum_: the weight left of all bins.
+    sum_: the weight to the left of all bins.
     """
     cdef int b
     for b in range(n_bins + 1):
@@ -51,9 +52,9 @@ cdef double coarse(
     int64_t left_positive, const int32_t* starts, int n_bins, int64_t* edge_negative,
     int64_t* edge_positive, double* bound,
 ) noexcept nogil:
-    """Compute the class weights at a feature's bin edges and bounds inside bins; return the best score.
+    """Compute the class weights at a feature's bin edges and the bounds inside bins; return the best score.
 
-    left_negative, left_positive: class weights left of all bins.
+    left_negative, left_positive: the class weights to the left of all bins.
     """
     cdef double[4][MAX_BINS + 1] mass
     cdef double[MAX_BINS + 1] here
@@ -63,7 +64,8 @@ cdef double coarse(
     m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
     edge_masses(negative, left_negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
     edge_masses(positive, left_positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
-    # The corners of a bin's box: one class is at the upper edge, the other at the lower edge.
+    # The bound is the least score at two corners: one class weight at the upper edge, the other at the
+    # lower edge.
     score_many(at.criterion, &m, 1, 0, n_bins, bound)
     score_many(at.criterion, &m, 0, 1, n_bins, here)
     for b in range(n_bins):
@@ -106,7 +108,7 @@ cdef inline void read_levels(
     const Special* s, Py_ssize_t f, const int64_t* negative, const int64_t* positive,
     const int32_t* starts, int64_t* count, Levels* levels,
 ) noexcept nogil:
-    """Arrange the class weights of a feature as categories. WORK count (MAX_BINS,)."""
+    """Prepare the class weights of a categorical feature for `scan_levels`. WORK count (MAX_BINS,)."""
     cdef int b
     levels.n, levels.has_missing = s.n_bins[f], has(s, f, HOLES)
     for b in range(levels.n + levels.has_missing):
@@ -119,9 +121,9 @@ cdef inline Limits with_missing_below(
     const Limits* at, const int64_t* edge, Py_ssize_t width, const int32_t* starts, int n_bins,
     int64_t* ln, int64_t* lp,
 ) noexcept nogil:
-    """Return the limits for missing values on the left.
+    """Return the limits of splits for missing values on the left.
 
-    IN edge (2, width); OUT ln, lp: their class weights.
+    IN edge (2, width); OUT ln, lp: the class weights of the missing values.
     """
     cdef Limits below = at[0]
     below.extra = at.n - starts[n_bins]
@@ -135,7 +137,10 @@ cdef void search_special(
     const int64_t* positive, const int32_t* starts, int64_t* edge, Py_ssize_t width, double* bound,
     Py_ssize_t bins, double* best,
 ) noexcept nogil:
-    """Search a special feature coarsely; `bound` (2 d, bins) and `best` (2 d,) are for all features."""
+    """Search the bin edges of a feature with missing values or categories.
+
+    `bound` (2 d, bins) and `best` (2 d,) are for all features.
+    """
     cdef int64_t[2][MAX_BINS + 1] shifted
     cdef int64_t ln, lp
     cdef LevelCut ignored
@@ -161,7 +166,7 @@ cdef double refine_below(
     int n_bins, const int64_t* edge, Py_ssize_t width, const double* bound, double best,
     double found,
 ) noexcept nogil:
-    """Search with missing values on the left, given the feature's `bound`; return the least score."""
+    """Search inside the bins of a feature with missing values on the left; return the least score."""
     cdef int64_t ln, lp
     cdef Limits below = with_missing_below(at, edge, width, starts, n_bins, &ln, &lp)
     cdef double total = <double>at.negative + <double>at.positive
@@ -177,8 +182,8 @@ cdef double refine_below(
     return best
 
 
-# The data of a search of some features, the least score, and the bin with the least bound. Threads share it
-# and lock `in_hand` to change it.
+# The data of a search of several features, the least score, and the bin with the least bound. Threads
+# change them under the lock `in_hand`.
 cdef struct Search:
     Limits at
     Special special
@@ -199,7 +204,7 @@ cdef struct Search:
 
 
 cdef void coarse_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Search features coarsely."""
+    """Search the bin edges of several features."""
     cdef Search* all = <Search*>task
     cdef const Special* s = &all.special
     cdef Py_ssize_t f, k, first = all.first + start, lead = -1
@@ -238,7 +243,7 @@ cdef void coarse_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept no
 
 
 cdef double note_found(Search* all, double found) noexcept nogil:
-    """Lower the shared least score and return it."""
+    """Update the least score that the threads share, and return it."""
     lock(&all.in_hand)
     all.found = found = min(all.found, found)
     unlock(&all.in_hand)
@@ -246,7 +251,7 @@ cdef double note_found(Search* all, double found) noexcept nogil:
 
 
 cdef void fine_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Search features finely."""
+    """Search inside the bins of several features."""
     cdef Search* all = <Search*>task
     cdef const Limits* at = &all.at
     cdef const Special* s = &all.special
@@ -281,7 +286,7 @@ cdef void fine_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogi
 
 
 cdef void refine_lead(Search* all) noexcept nogil:
-    """Search the most promising bin first: it lowers the limit for all others."""
+    """Search inside the most promising bin first, because a low score excludes many others."""
     cdef double total = <double>all.at.negative + <double>all.at.positive
     cdef Py_ssize_t f = all.lead
     cdef int64_t* edge = all.edge + 2 * f * all.width
@@ -299,12 +304,12 @@ def search(
     double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
     Py_ssize_t last, size_t team=0, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """Search the features first..last-1; fill their rows of `edge`, `bound` and `best`.
+    """Search the features first..last-1; compute their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see `Limits`;
-    team: address of the threads that share the features; special (d,) or None; smoothing: see `Levels`; OUT
-    edge, bound, best; INOUT least_found (1,): the least score known of any feature, or infinity. Worse
-    splits may be missed.
+    team: address of the threads, which process the features together; special (d,) or None; smoothing: see
+    `Levels`; OUT edge, bound, best; INOUT least_found (1,): the least score of all features known so far,
+    or infinity. Splits with a worse score may be ignored.
     """
     cdef Search all
     cdef Py_ssize_t n = last - first
@@ -326,7 +331,7 @@ def search(
         refine_lead(&all)
         if all.exact:
             run_ranges(team_at(team), 0, n, 1, fine_part, &all)
-    # A concurrent update by another thread may be lost, which does no harm.
+    # If another thread updates it at the same time, one update is lost; this does no harm.
     least_found[0] = min(least_found[0], all.found)
 
 
@@ -334,7 +339,7 @@ def search_edges(
     int64_t[:, :, ::1] edge, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins, limits,
     double[:, ::1] bound, double[::1] best, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """Search bins as `search`, from class weights that were added up elsewhere.
+    """Search bin edges like `search`, given the class weights at the edges.
 
     IN edge (d, 2, b + 1), as filled by `search`; bin_start, n_bins, limits, special, smoothing as in
     `search`; OUT bound, best, for `locate`.
@@ -373,11 +378,11 @@ cdef int first_within(
     int64_t left_positive, const double* bound, double limit, Py_ssize_t* position, int64_t* ln,
     int64_t* lp,
 ) noexcept nogil:
-    """Return the first bin with a split within the limit, inside or at its end; -1 if there is none.
+    """Return the first bin with a split within the limit, inside the bin or at its end, or -1.
 
-    order: NULL for the binned search; n_codes: the number of bins, with the bin of missing values if they
-    go right. left_negative, left_positive: class weights left of all bins, not in `edge` (2, width). OUT
-    position, ln, lp: see `locate`.
+    order: NULL for the binned search; n_codes: the number of bins, including the bin of missing values if
+    they go to the right; left_negative, left_positive: class weights to the left of all bins, which `edge`
+    (2, width) does not include. OUT position, ln, lp: see `locate`.
     """
     cdef int b
     for b in range(n_bins):
@@ -401,13 +406,13 @@ def locate(
     const int64_t[::1] weight, limits, const int64_t[:, :, ::1] edge, const double[:, ::1] bound,
     const double[::1] best, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """Return the first split, by feature and threshold, as good as the best found by `search`.
+    """Return the first split, by feature and threshold, that is tied with the best found by `search`.
 
-    Returns (feature, bin, position, ln, lp, side, levels). The split is in or at the end of `bin`, between
-    the sorted rows position-1 and position; its left child has the class weights ln and lp. `side` is the
-    child of missing values, -1 if they have no weight. For a categorical feature, `levels` has two sets, as
-    integers whose bits are categories: the right ones, and those without weight; else it is None. Returns
-    None if no split is allowed.
+    Returns (feature, bin, position, ln, lp, side, levels), or None if no split is allowed. The split is
+    inside `bin` or at its end, between the sorted rows position-1 and position. Its left child has the
+    class weights ln and lp. `side` is the child for missing values, -1 if they have no weight. For a
+    categorical feature, `levels` contains two sets as integers whose bits are categories: the categories of
+    the right child, and the categories without weight. Otherwise, `levels` is None.
     """
     cdef Limits at = read_limits(limits), below
     cdef Special s = read_special(special, n_bins, smoothing)
@@ -451,13 +456,13 @@ cdef object locate_levels(
     const Limits* at, const Special* s, Py_ssize_t f, const int32_t* starts, const int64_t* edge,
     Py_ssize_t width, double limit,
 ):
-    """Return the first set of categories within the limit, as `locate` does."""
-    cdef int64_t[3][MAX_BINS] mass  # by class, and numbers of rows
+    """Return the first set of categories with a score within the limit, like `locate`."""
+    cdef int64_t[3][MAX_BINS] mass  # weights of both classes, and numbers of rows
     cdef double ignored = INFINITY
     cdef LevelCut cut
     cdef Levels levels
     cdef int b, n_codes = s.n_bins[f] + has(s, f, HOLES)
-    cdef object one = 1  # a Python integer has as many bits as there are categories
+    cdef object one = 1  # as a Python integer, because a set has up to 255 bits
     for b in range(n_codes):
         mass[0][b] = edge[b + 1] - edge[b]
         mass[1][b] = edge[width + b + 1] - edge[width + b]

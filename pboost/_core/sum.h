@@ -1,11 +1,11 @@
-/* Sums of doubles whose rounding errors grow only with the logarithm of the number of terms. */
+/* Sums of doubles. Rounding errors grow only with the logarithm of the number of terms. */
 #ifndef PBOOST_SUM_H
 #define PBOOST_SUM_H
 #include "simd.h"
 #include <stddef.h>
 
 #define PBOOST_SUMS_ABREAST 8
-#define PBOOST_PART 128 /* longest part that is summed without halving */
+#define PBOOST_PART 128 /* longest part that is summed without being halved */
 
 static double pboost_sum_part(const double *a, ptrdiff_t n)
 {
@@ -21,7 +21,7 @@ static double pboost_sum_part(const double *a, ptrdiff_t n)
     return total;
 }
 
-/* Return the sum, added in the order of NumPy's `sum`: pairwise by halves, then in eight lanes. */
+/* Return the sum of numbers in the order of NumPy's `sum`: parts are halved, then summed in eight lanes. */
 PBOOST_APART static double pboost_sum_of(const double *a, ptrdiff_t n)
 {
     const ptrdiff_t half = n / 2 - n / 2 % PBOOST_SUMS_ABREAST;

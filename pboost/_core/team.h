@@ -1,13 +1,13 @@
-/* Worker threads that help one thread with its work, without the GIL.
+/* Threads that help one thread with its work, without the GIL.
  *
- * Work is offered at a post. While the post is open, any thread of the team may join: it calls the work
- * function, which processes parts of the work until none is left. The thread that opened the post also
- * processes parts, closes the post, and waits for the threads inside. So no thread ever waits for one that
- * has not begun. Post 0 is for whole tasks, post 1 + who for parts of the work of thread `who`. Thread 0 is
- * the one being helped.
+ * A thread offers work by opening a post, which stores a function and its task. While the post is open,
+ * any thread of the team may call the function, which processes parts of the task until none is left.
+ * The thread that opened the post also processes parts. Then it closes the post and waits for the
+ * threads that are still processing parts. Post 0 is for whole tasks, and post 1 + who is for parts of
+ * the work of thread `who`. Thread 0 is the thread that is helped.
  *
- * An idle helper spins for PBOOST_SPIN microseconds, and then sleeps until it is woken. Helper threads are
- * created by Python and run `pboost_serve`.
+ * A helper thread without work spins for PBOOST_SPIN microseconds, then sleeps until it is woken. Helper
+ * threads are created in Python and run `pboost_serve`.
  */
 #ifndef PBOOST_TEAM_H
 #define PBOOST_TEAM_H
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <time.h>
 
-#define PBOOST_SPIN 50 /* microseconds without work before a thread sleeps */
-#define PBOOST_LINE 128 /* bytes; prevents false sharing of cache lines */
+#define PBOOST_SPIN 50 /* time without work after which a thread sleeps, in microseconds */
+#define PBOOST_LINE 128 /* in bytes; prevents false sharing of cache lines */
 
 typedef int32_t pboost_flag;
 
@@ -40,7 +40,7 @@ typedef int32_t pboost_flag;
 #define PBOOST_PAUSE() ((void)0)
 #endif
 
-/* Process parts of `task` on thread `who`; return whether there were any. */
+/* A function that processes parts of `task` on thread `who` and returns whether there were any. */
 typedef int (*pboost_work)(void *task, int who);
 
 typedef union {
@@ -54,8 +54,8 @@ typedef union {
 
 typedef union {
     struct {
-        pboost_flag is_asleep, n_joined; /* number of times it found work */
-        PyThread_type_lock lock; /* held except while its thread is being woken */
+        pboost_flag is_asleep, n_joined; /* number of times that the thread found work */
+        PyThread_type_lock lock; /* locked except while the thread is being woken */
     };
     char line[PBOOST_LINE];
 } pboost_place;
@@ -94,7 +94,7 @@ static inline void pboost_end_team(pboost_team *team)
     free(team->place);
 }
 
-/* A wait that ends in a sleep: the number of pauses, and the time of its start. */
+/* A wait that may end in a sleep: its start, and the number of pauses so far. */
 typedef struct {
     uint64_t since;
     int pauses;
@@ -107,7 +107,8 @@ static inline uint64_t pboost_microseconds(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Pause briefly; return whether the wait is long enough to sleep. It also ends if the clock is set back. */
+/* Pause briefly; return whether the thread has waited long enough to sleep. It also returns true if the
+   clock was set back. */
 static inline int pboost_pause(pboost_wait *wait)
 {
     PBOOST_PAUSE();
@@ -119,10 +120,12 @@ static inline int pboost_pause(pboost_wait *wait)
 
 static inline void pboost_nap(pboost_team *team, int who)
 {
-    PyThread_acquire_lock_timed(team->place[who].lock, PBOOST_SPIN, 0); /* always times out */
+    PyThread_acquire_lock_timed(team->place[who].lock, PBOOST_SPIN, 0); /* waits for PBOOST_SPIN
+                                                                           microseconds */
 }
 
-/* A lock held for a few instructions only; yet its holder may have been preempted. */
+/* Acquire a lock that is held for a few instructions only. The thread that holds it may have been
+   suspended by the system. */
 static inline void pboost_lock(pboost_flag *lock)
 {
     while (PBOOST_SWAP(lock, 1))
@@ -131,7 +134,7 @@ static inline void pboost_lock(pboost_flag *lock)
 
 static inline void pboost_unlock(pboost_flag *lock) { PBOOST_SWAP(lock, 0); }
 
-/* Wake the sleeping helpers because work has arrived. */
+/* Wake the sleeping helpers, because there is new work. */
 static inline void pboost_wake(pboost_team *team)
 {
     PBOOST_PLUS(&team->calls, 1);
@@ -157,14 +160,14 @@ static inline void pboost_close_post(pboost_team *team, int at, int who)
         if (pboost_pause(&wait)) pboost_nap(team, who);
 }
 
-/* Join the open posts from `first` on; return whether there was any work. */
+/* Work on the tasks of open posts from number `first` on; return whether any part was processed. */
 static inline int pboost_help(pboost_team *team, int who, int first)
 {
     int did = 0;
     for (int at = first; at <= team->n_threads; at++) {
         pboost_post *post = team->post + at;
         if (at == 1 + who || !PBOOST_LOAD(&post->is_open)) continue;
-        PBOOST_PLUS(&post->inside, 1); /* if it is still open, its task now stays valid */
+        PBOOST_PLUS(&post->inside, 1); /* from now on, the task of an open post stays valid */
         if (PBOOST_LOAD(&post->is_open)) did |= post->work(post->task, who);
         PBOOST_PLUS(&post->inside, -1);
     }
@@ -176,8 +179,8 @@ static inline void pboost_sleep(pboost_team *team, int who, pboost_flag calls)
     pboost_place *place = team->place + who;
     PBOOST_SWAP(&place->is_asleep, 1);
     PBOOST_PLUS(&team->asleep, 1);
-    /* A call just before may have missed this thread. A caller that clears the flag also releases the
-       lock. */
+    /* Work may have arrived just before the flag was set. A thread that clears the flag also releases
+       the lock. */
     if (PBOOST_LOAD(&team->calls) == calls || !PBOOST_SWAP(&place->is_asleep, 0))
         PyThread_acquire_lock(place->lock, 1);
     PBOOST_PLUS(&team->asleep, -1);
@@ -188,7 +191,7 @@ static inline void pboost_serve(pboost_team *team, int who)
 {
     pboost_wait wait = {0, 0};
     for (;;) {
-        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* first: stopping counts as a call */
+        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* before `stop`, which counts as new work */
         if (PBOOST_LOAD(&team->stop)) return;
         if (pboost_help(team, who, 0)) {
             PBOOST_PLUS(&team->place[who].n_joined, 1);
@@ -212,7 +215,7 @@ static inline void pboost_stop_team(pboost_team *team)
 }
 
 /* ------------------------------------------------------------------------------------------ */
-/* Ranges of 0..n of length `step`, each taken by the first free thread. */
+/* Ranges of length `step` that cover 0..n. Each range is processed by the first free thread. */
 
 typedef void (*pboost_part)(void *task, ptrdiff_t start, ptrdiff_t stop);
 
@@ -238,8 +241,8 @@ static inline int pboost_take_ranges(void *task, int who)
     return did;
 }
 
-/* Call part(task, start, stop) on ranges that cover 0..n; only once, on all of it, without helpers or if
-   n <= step. */
+/* Call part(task, start, stop) for ranges that cover 0..n. Without helpers, or if n <= step, there is a
+   single call for the whole range. */
 static inline void pboost_run_ranges(
     pboost_team *team, int who, ptrdiff_t n, ptrdiff_t step, pboost_part part, void *task)
 {

@@ -6,7 +6,7 @@ from pboost._core._team cimport Threads
 
 
 cdef class Team:
-    """The state shared by the threads of a fit; thread 0 is the one being helped."""
+    """The state that the threads of a fit share. Thread 0 is the thread that is helped."""
 
     cdef Threads team
     cdef readonly int n_threads
@@ -23,11 +23,11 @@ cdef class Team:
 
     @property
     def address(self):
-        """Address of the team for compiled code, valid as long as this object exists."""
+        """Address of the team for compiled code. It is valid while this object exists."""
         return <uintptr_t>&self.team
 
     def serve(self, int who):
-        """Help as thread number `who` until the team is stopped."""
+        """Run helper thread number `who` until the team is stopped."""
         if not 1 <= who < self.n_threads:
             raise ValueError(f"Team.serve: expected a number from 1 to {self.n_threads - 1}, got {who}")
         with nogil:
@@ -35,7 +35,7 @@ cdef class Team:
 
     @property
     def joined(self):
-        """Number of times that each helper found work."""
+        """The number of times that each helper found work."""
         return [_team.joined(&self.team, who) for who in range(1, self.n_threads)]
 
     def stop(self):

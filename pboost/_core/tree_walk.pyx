@@ -1,19 +1,20 @@
-"""Evaluation of trees: the leaf that each row reaches in each of a list of trees.
+"""Evaluation of trees: find the leaf of each row in each tree.
 
-The nodes of all trees are in one array, each tree in preorder, so that the first child of a node is the
-next node. `steps` has 16 bytes per node: its threshold (float64), 64 times the number of its feature
-(int32), and the distance from the first child to the second (int32). A leaf leads to itself: its threshold
-is below every number, and its distance is -1. Eight rows are evaluated together to hide the time that each
-waits for its next node. root (n_trees + 1,): the first node of each tree, then the number of nodes; depth
-(n_trees,): the maximum number of comparisons in each tree.
+The nodes of all trees are in one array. Each tree is in preorder, so that the first child of a node is the
+next node. `steps` has 16 bytes per node: its threshold (float64), its feature times 64 (int32), and the
+distance from the first child to the second (int32). The next node of a leaf is the leaf itself: its
+threshold is below every number, and its distance is -1. Eight rows are evaluated together, so that the
+processor need not wait for the next node of each. root (n_trees + 1,): the first node of each tree, then
+the number of nodes; depth (n_trees,): the maximum number of comparisons in each tree.
 
-Tiles with missing values use other steps: nodes that send missing values to the second child compare a
-second copy of the feature, see walk_simd.h. These steps are made only when a missing value occurs: without
-``holes``, evaluation ends at the first such tile. ``holes``: these steps, and the features that are copied
-(k,). If nodes test whether categories are in sets, `sets` are as in `as_tree_ensemble`.
+Tiles with missing values need other steps. A node that sends missing values to the second child compares a
+second copy of the feature, see walk_simd.h. ``holes`` contains these steps and the features that are copied
+(k,). Without ``holes``, evaluation stops at the first tile with a missing value, so that the caller can
+create them. If nodes use sets of categories, `sets` are as in `as_tree_ensemble`.
 
-A graph without joins has the same layout as a tree. Shallow trees are evaluated for many rows on ranks
-instead of values, see rank_simd.h and `pboost.models.random_forest`. The sums are bit-identical.
+A decision graph in which no two exits lead to the same node has the same layout. Shallow trees can be
+evaluated for many rows on ranks instead of values, with bit-identical sums. See rank_simd.h and
+`pboost.models.random_forest`.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
@@ -46,7 +47,7 @@ cdef extern from "rank_simd.h":
     ctypedef struct RankPasses "pboost_rank_passes":
         LeafKernel leaf
         RankKernel rank
-        AddKernel add  # NULL if there is none
+        AddKernel add  # NULL if not available
     RankPasses choose_rank_passes "pboost_choose_rank_passes"(int level, int bytes) noexcept nogil
     void add_leaves "pboost_add_leaves"(
         const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, Py_ssize_t stride,
@@ -54,10 +55,10 @@ cdef extern from "rank_simd.h":
     ) noexcept nogil
 
 cdef enum:
-    RANKED = 24  # with fewer rows in a tile, evaluation without ranks is faster
+    RANKED = 24  # evaluation without ranks is faster for fewer rows in a tile
 
 cdef enum:
-    IN_REGISTERS = 6  # up to this depth, leaf values are looked up in registers
+    IN_REGISTERS = 6  # up to this depth, leaf values are kept in registers
 
 cdef int simd_level = 2
 
@@ -66,13 +67,13 @@ MANY = RANKED
 
 
 def use_simd_level(int level):
-    """Choose the variant of the kernels on ranks: 0 none, 1 AVX2, 2 AVX-512 if supported."""
+    """Choose the variant of the kernels on ranks: 0 for none, 1 for AVX2, or 2 for AVX-512 if supported."""
     global simd_level
     simd_level = level
 
 
 def has_ranks():
-    """Return whether there is a kernel on ranks."""
+    """Return whether a kernel on ranks is available."""
     return choose_rank_passes(simd_level, False).leaf != NULL
 
 
@@ -81,11 +82,11 @@ def lay_out(
     const double[:, ::1] vote, double bias, int32_t[:, ::1] work, uint8_t[::1] steps,
     double[::1] value,
 ):
-    """Lay out the nodes of a graph without joins as a tree; exits that lead out of it become leaves.
+    """Convert a graph in which no two exits lead to the same node to a tree.
 
-    IN at least one node, and bias; WORK work (3, n_nodes); OUT steps (16 * (2 * n_nodes + 1),), value (2 *
-    n_nodes + 1,): the sum of the bias and the votes on the path to a node, in this order. Returns the
-    depth.
+    Exits that end prediction become leaves. IN the nodes, at least one, and bias; WORK work (3, n_nodes);
+    OUT steps (16 * (2 * n_nodes + 1),); value (2 * n_nodes + 1,): the bias plus the votes on the path to
+    each node, added in this order. Returns the depth.
     """
     cdef Py_ssize_t n = feature.shape[0], e
     cdef int32_t* size = &work[0, 0]
@@ -135,7 +136,7 @@ cdef struct Ranked:
 
 
 cdef Ranked read_ranked(ranked) except *:
-    """Read the arrays of `RankedTrees`, which must outlive the result."""
+    """Read the arrays of `RankedTrees`. They must stay alive while the result is used."""
     cdef const double[::1] edge
     cdef const int32_t[::1] first, levels
     cdef const int32_t[:, :, ::1] node
@@ -157,7 +158,7 @@ cdef Ranked read_ranked(ranked) except *:
 cdef void add_ranked(
     const Ranked* t, const double* tile, Py_ssize_t n, char* rank, Py_ssize_t stride, double* total
 ) noexcept nogil:
-    """Add the values of the leaves that the n rows of a tile reach, tree after tree."""
+    """Add the leaf values of the n rows of a tile, one tree after another."""
     cdef int16_t[TILE] leaf
     cdef const double* value = t.value
     cdef Py_ssize_t i, j, column = 0, size = TILE * (1 if t.is_narrow else sizeof(int16_t))
@@ -180,7 +181,8 @@ cdef int check_ranked(
     const Ranked* found, const Trees* trees, Py_ssize_t width, Py_ssize_t d, const int16_t[::1] rank,
     Py_ssize_t room
 ) except -1:
-    """Raise ValueError unless `found` matches the trees, with d features, and WORK rank is large enough."""
+    """Raise ValueError if `found` does not match the trees with d features, or if WORK rank is too small.
+    """
     if (found.n_trees != trees.n or found.width != width or found.d > d or rank is None
             or rank.shape[0] < room):
         raise ValueError("check_ranked: arrays of different sizes")
@@ -191,7 +193,7 @@ def walk_leaves(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, int32_t[:, ::1] leaf, holes=None, sets=None,
 ):
-    """Find the leaf of rows start..stop-1 of X in each tree, as a node counted from the root of the tree.
+    """Find the leaf of the rows start..stop-1 of X in each tree, numbered from the root of the tree.
 
     WORK tile (64 * columns,); OUT leaf (n, n_trees). Returns `stop`, or the first row of a tile with an
     infinite value or, without ``holes``, a missing value.
@@ -225,12 +227,12 @@ def walk_sums(
     const double[:, ::1] value, Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, ::1] total,
     ranked=None, ranked_holes=None, int16_t[::1] rank=None, holes=None, sets=None,
 ):
-    """Add the values of the leaves that rows start..stop-1 of X reach, tree after tree.
+    """Add the leaf values of the rows start..stop-1 of X, one tree after another.
 
-    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to the k columns
-    from (t mod c) * k on. `ranked`: the arrays of the same trees as `RankedTrees`; `ranked_holes`: the same
-    for the steps of ``holes``; WORK rank, of the size of tile. Returns as `walk_leaves`; the sums of the
-    rows before are complete, and all others are unchanged.
+    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to k columns, from
+    (t mod c) * k on. `ranked`: the same trees as arrays of `RankedTrees`; `ranked_holes`: the same for the
+    steps in ``holes``; WORK rank, with the size of tile. Returns the same number as `walk_leaves`. The sums
+    of all rows before this number are complete, and all other sums are unchanged.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -279,29 +281,28 @@ def walk_sums(
     return i
 
 
-# Early exits: evaluation of a row stops at a stage of a sum of trees as soon as its values are certain
-# enough.
+# Early exits: evaluation of a row stops at a stage of a sum of trees when its values are certain enough.
 #
 # The stopping rule is described in `pboost.models.evaluate.exits`: high, low (T, V), and checked (T,),
-# whether a row can stop at a stage. Outputs are score (n, V), the values at which rows stop; joint (n,)
-# int32, the number of stages before, T at the end; and cost (n,) float64, the number of comparisons. Rows
-# are evaluated in tiles of 64, in lanes that become free when rows stop.
+# which marks the stages at which a row can stop. Outputs: score (n, V): the values at which rows stop;
+# joint (n,) int32: the number of completed stages; cost (n,) float64: the number of comparisons. Rows are
+# evaluated in tiles of 64.
 
-# Trees added up in rounds, each to the sums (K, TILE) of the lanes, and the values computed from them.
+# Trees that are summed in rounds. Each round adds to the sums (K, TILE) of the rows.
 cdef struct Sums:
     const double* value
     const double* bias
-    const int32_t* depth  # of nodes; NULL if comparisons are not counted
-    Py_ssize_t width  # values per node
-    Py_ssize_t n_sums      # K
-    Py_ssize_t each  # trees per round
+    const int32_t* depth  # depth of each node; NULL if comparisons are not counted
+    Py_ssize_t width  # number of values per node
+    Py_ssize_t n_sums      # K, the number of sums
+    Py_ssize_t each  # number of trees per round
     bint is_mean
 
 
 cdef void values_of(
     const Sums* sums, const double* total, Py_ssize_t t, Py_ssize_t n, double* value
 ) noexcept nogil:
-    """Compute the values (V, TILE) of lanes after t stages, from the sums of their trees."""
+    """Compute the values (V, TILE) of rows after t stages, from their sums over trees."""
     cdef Py_ssize_t j, r, k = sums.n_sums
     cdef double number = <double>t
     if not sums.is_mean:
@@ -322,7 +323,7 @@ cdef void values_of(
 cdef void add_round(
     const Sums* sums, const Trees* trees, Py_ssize_t t, const double* tile, Lanes* lanes, double* total
 ) noexcept nogil:
-    """Add the values of the leaves that lanes reach in the trees of a round."""
+    """Add the leaf values of rows in the trees of a round."""
     cdef Py_ssize_t k, r, j, width = sums.width
     cdef int32_t[TILE] at
     cdef const int32_t* depth
@@ -344,14 +345,14 @@ cdef Py_ssize_t find_leaving(
     const Sums* sums, const Exits* exits, Py_ssize_t t, const double* total, const Lanes* lanes,
     double* value, uint8_t* leaves
 ) noexcept nogil:
-    """Mark the lanes that stop after t stages; return their number.
+    """Mark the rows that stop after t stages; return their number.
 
-    OUT leaves; value, at least of these.
+    OUT leaves; value, which is only complete for these rows.
     """
     cdef Py_ssize_t j, r, n = 0
     cdef double least, number = <double>t
     cdef double[TILE] lead
-    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take the longest
+    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take most of the time
     if not is_lazy:
         values_of(sums, total, t, lanes.n, value)
     if exits.n_values == 1:
@@ -374,7 +375,7 @@ cdef void write_out(
     const Lanes* lanes, const uint8_t* leaves, const double* value, Py_ssize_t n_values, Py_ssize_t t,
     double* score, int32_t* joint, double* cost
 ) noexcept nogil:
-    """Write the results of rows that stop after t stages."""
+    """Store the results of rows that stop after t stages."""
     cdef Py_ssize_t r, j, row
     for r in range(lanes.n):
         if leaves[r]:
@@ -388,7 +389,7 @@ cdef void leave_tile(
     const Sums* sums, const Trees* trees, const Exits* exits, Py_ssize_t n_columns, Py_ssize_t n,
     double* tile, double* work, double* score, int32_t* joint, double* cost
 ) noexcept nogil:
-    """Evaluate the n rows of a tile until they stop; WORK (2 * K * TILE)."""
+    """Evaluate the n rows of a tile until each row stops; WORK (2 * K * TILE)."""
     cdef Lanes lanes
     cdef double* total = work
     cdef double* value = work + sums.n_sums * TILE
@@ -426,12 +427,12 @@ def leave_trees(
     high, low, checked, Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[::1] work,
     double[:, ::1] score, int32_t[::1] joint, double[::1] cost, holes=None, sets=None,
 ):
-    """Evaluate rows start..stop-1 of X in trees until they stop.
+    """Evaluate trees for the rows start..stop-1 of X until each row stops.
 
-    Trees as in `pboost._core.tree_walk`; value (n_nodes, k); node_depth (n_nodes,), or None for a cost of
-    0; bias (K,). Each tree of a round adds to k or 1 of the K sums. If `is_mean`, values are means over the
-    trees, and for two sums the second mean minus the first; else bias plus sums. WORK tile (64 * columns,),
-    work (128 * K,). Returns as `walk_leaves`.
+    Trees as in `pboost._core.tree_walk`; value (n_nodes, k); node_depth (n_nodes,), or None to return a
+    cost of 0; bias (K,). If `is_mean` is true, values are means over the trees; with two sums, the value is
+    the second mean minus the first. Otherwise, values are bias plus sums. WORK tile (64 * columns,), work
+    (128 * K,). Returns the same number as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -471,8 +472,8 @@ def leave_trees(
 # Values of probit model trees: linear equations of leaves, see probit.pyx.
 
 cdef enum:
-    ABSENT = -2  # marks a class without rows in a leaf, see probit.pyx
-# Reduces the exponents of products that would overflow.
+    ABSENT = -2  # marks a class without rows in a leaf; see probit.pyx.
+    # Products that would overflow are computed with exponents that are reduced by this number.
 cdef enum:
     FAR = 540
 
@@ -491,7 +492,7 @@ cdef inline void values_at(
     const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const int32_t* taken,
     Py_ssize_t k, double* out
 ) noexcept nogil:
-    """Compute the k values of one row, whose features are `stride` apart."""
+    """Compute the k values of one row. Its features are `stride` numbers apart."""
     cdef double total, least = INFINITY
     cdef Py_ssize_t i, j
     cdef bint absent = False
@@ -514,12 +515,12 @@ cdef inline void values_at(
                 out[i] = fmin(out[i], least)
 
 
-# `mean` (d,) replaces missing values; it is NULL if none is missing.
+# `mean` (d,) replaces missing values; it is NULL if there are none.
 
 cdef inline void read_row(
     const Rows* X, Py_ssize_t i, const double* mean, FillKernel fill, double* out
 ) noexcept nogil:
-    """Read row i with missing values replaced."""
+    """Read row i and replace its missing values."""
     cdef const char* row = X.data + i * X.row_stride
     cdef const double* x = out
     cdef Py_ssize_t j
@@ -535,9 +536,9 @@ cdef inline void read_row(
 cdef inline bint values_of_four(
     const Rows* X, const int32_t* listed, const double* equation, double* out, const double* mean
 ) noexcept nogil:
-    """Compute the values of one equation for four rows, whose sums do not wait for each other.
+    """Compute the values of one equation for four rows together, which is faster.
 
-    Returns whether all values are finite.
+    Return whether all values are finite.
     """
     cdef const char* r0 = X.data + listed[0] * X.row_stride
     cdef const char* r1 = X.data + listed[1] * X.row_stride
@@ -568,10 +569,10 @@ def leaf_values(
     const int32_t[:, ::1] taken, Py_ssize_t start, Py_ssize_t stop, double[::1] work,
     double[:, ::1] out, const double[:, ::1] means=None,
 ):
-    """Compute the values of the rows of X listed at start..stop-1, leaf after leaf.
+    """Compute the values of the listed rows start..stop-1 of X; the list is sorted by leaf.
 
-    IN listed (n,), starts (leaves + 1,) as made by `list_rows`; means (leaves, d), which replace missing
-    values, optional; WORK work (d,); OUT out (n, K).
+    IN listed (n,), starts (leaves + 1,) as made by `list_rows`; means (leaves, d) or None: these replace
+    missing values; WORK work (d,); OUT out (n, K).
     """
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t leaf = 0, i, k = equation.shape[1]
@@ -605,13 +606,13 @@ def walk_values(
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
     const double[:, ::1] means=None, holes=None, sets=None, added=None, double[::1] row=None,
 ):
-    """Compute the values of the leaf equations for rows start..stop-1 of X in each of a list of trees.
+    """Compute the values of the leaf equations of each tree for the rows start..stop-1 of X.
 
     Trees as in tree_walk.pyx. IN leaf (n_nodes,): the index of each leaf in `equation` (leaves of all
-    trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) for all leaves; `means` replace missing
-    values and require ``holes``. If equations have other features than X, `added` is their matrix (n, d).
-    WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out (stop - start, n_trees, K), from
-    row `start` on. Returns as `walk_leaves`.
+    trees, K, 1 + d), in `taken`, and in `means` (leaves, d), or (1, d) for all leaves. `means` replace
+    missing values and need ``holes``. `added` (n, d) are the features of the equations if they differ from
+    X. WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out (stop - start, n_trees, K);
+    its first row is for row `start`. Returns the same number as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Rows wide = rows if added is None else rows_of(added)
@@ -657,16 +658,18 @@ def walk_values(
     return i
 
 
-# Weakest-link pruning: the cost per leaf (`ccp_alpha`, here `price`) from which on each node is collapsed.
+# Weakest-link pruning: the least price (cost per leaf, `ccp_alpha`) at which each node is collapsed to a
+# leaf.
 #
-# Below a node that is not collapsed, the least cost as a function of the price is the sum of the least
-# costs of its children. It is piecewise linear: its slope is the number of leaves, with a kink wherever a
-# node collapses. The kinks of a subtree are kept in a leftist heap, largest price first; the heap of a node
-# is merged from the heaps of its children. The node collapses where its own line, risk + price, meets the
-# sum: kinks beyond this price do not occur and are popped. Each node is pushed and popped once: O(n log n)
-# in all, for any shape of the tree.
+# The least cost of the subtree of a node is a piecewise linear function of the price. While the node is not
+# collapsed, it is the sum of the least costs of its children. Its slope is the number of leaves, and it has
+# a kink where a node is collapsed. The kinks of a subtree are stored in a leftist heap, largest price
+# first. The heap of a node is merged from the heaps of its children. The node is collapsed at the price at
+# which its own cost, risk + price, equals the sum. Kinks at larger prices do not occur and are removed from
+# the heap. Each node is added and removed once, so the time is O(n log n) for any tree.
 
-# Prices that differ by less, relative to themselves or to the root's risk, are equal.
+# Prices are equal if they differ by less than these tolerances, relative to the price or to the risk of the
+# root.
 cdef enum:
     NONE = -1
 
@@ -686,7 +689,7 @@ cdef struct Kinks:
 
 
 cdef int32_t merge(const Kinks* k, int32_t a, int32_t b) noexcept nogil:
-    """Merge two leftist heaps and return the root; the right spines are logarithmic."""
+    """Merge two leftist heaps and return the root. The recursion depth is logarithmic."""
     cdef int32_t swap
     if a == NONE:
         return b
@@ -709,12 +712,12 @@ def weakest_links(
     const int32_t[:, ::1] children, const double[::1] risk, double[::1] price,
     double[::1] gain, int32_t[::1] saved, int32_t[:, ::1] work,
 ):
-    """Find the price from which on each node is a leaf or removed; INFINITY for leaves.
+    """Find the price at which each node becomes a leaf or is removed; INFINITY for leaves.
 
     IN children (n, 2), parents first, -1 for leaves; risk (n,) of each node as a leaf. OUT price (n,):
-    -INFINITY for inner nodes that are removed, with an ancestor, before they collapse; gain (n,): the
-    increase of the risk when the node collapses; saved (n,): the number of leaves removed; both for the
-    tree pruned at this price. WORK (4, n).
+    -INFINITY for inner nodes that are removed together with an ancestor before they would be collapsed;
+    gain (n,): the increase of the risk when the node is collapsed; saved (n,): the number of leaves that
+    are removed. `gain` and `saved` refer to the tree pruned at this price. WORK (4, n).
     """
     cdef Py_ssize_t n = children.shape[0], e
     cdef int32_t heap, left, right, leaves
@@ -735,7 +738,7 @@ def weakest_links(
                 continue
             left, right = children[e, 0], children[e, 1]
             heap = merge(&k, top[left], top[right])
-            # Begin as if all nodes below had collapsed; then undo the kinks, largest price first.
+            # Start as if all nodes below were collapsed, then undo the kinks, largest price first.
             below = risk[left] + risk[right]
             leaves = 2
             here = max((risk[e] - below) / (leaves - 1), 0.0)

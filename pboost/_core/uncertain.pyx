@@ -1,4 +1,4 @@
-"""Splits with random outcomes: search with noisy features, random draws, and walks through graphs."""
+"""Splits with random outcomes: search with noisy features, random draws, and evaluation of graphs."""
 from libc.math cimport INFINITY, erfc, exp, fabs
 from libc.stdint cimport uint16_t
 from libc.string cimport memset
@@ -14,13 +14,13 @@ from pboost._core.types cimport (
 
 # The tail of the normal distribution, for features measured with error.
 #
-# A Taylor polynomial about the nearest of a grid of points gives it to a relative error of 1e-13 in a
-# fraction of the time of the C library's erfc.
+# It is computed by a Taylor polynomial about the nearest of a grid of points. The relative error is 1e-13,
+# and this is much faster than the C library's erfc.
 
 cdef extern from *:
     """
-    /* Beyond this many standard deviations an outcome is certain: the other one has a probability of
-       less than 2**-54, which does not change 1. */
+    /* At more than this number of standard deviations, an outcome counts as certain. The other outcome has
+       a probability below 2**-54, which does not change 1. */
     #define PBOOST_CERTAIN 8.3
     #define PBOOST_SQRT_HALF 0.70710678118654752440
     #define PBOOST_DENSITY_AT_0 0.39894228040143267794
@@ -30,8 +30,8 @@ cdef extern from *:
     const double DENSITY_AT_0 "PBOOST_DENSITY_AT_0"
 
 cdef enum:
-    STEPS = 64  # grid points per standard deviation
-    POINTS = 533  # from 0 to beyond CERTAIN
+    STEPS = 64  # number of grid points per standard deviation
+    POINTS = 533  # number of grid points, from 0 to beyond CERTAIN
     TERMS = 9
 
 cdef double[POINTS][TERMS] coefficient
@@ -71,7 +71,7 @@ cdef double tail(double z) noexcept nogil:
 
 
 def tails(const double[::1] z, double[::1] out):
-    """Compute the tail of each element of z. For tests."""
+    """For tests: compute the tail of each element of z."""
     cdef Py_ssize_t i
     for i in range(z.shape[0]):
         out[i] = tail(z[i])
@@ -79,31 +79,32 @@ def tails(const double[::1] z, double[::1] out):
 
 # Search for the stump with the least expected criterion if features are measured with error.
 #
-# Rows are at the value of their bin. The expected weight below a threshold t between two bins is
+# Each row has the value of its bin. The expected weight below a threshold t between two bins is
 #
 #     sum over bins b of mass[b] * P(value[b] + error <= t)
 #
-# that is, the weight of the bins below, minus the weight that crosses from there, plus the weight that
-# crosses from above. Less than half of a bin's weight crosses, so that each side is a sum without
-# cancellation: `crossing` has the share that crosses, with a minus sign for bins above the threshold, and
+# This is the weight of the bins below, minus the weight that crosses the threshold from below, plus the
+# weight that crosses it from above. Less than half of a bin's weight crosses, so there is no cancellation.
+# `crossing` is the fraction that crosses, with a minus sign for bins above the threshold. With left and
+# right the weights of the bins below and above,
 #
 #     below = left - sum mass * crossing,   above = right + sum mass * crossing.
 #
-# Missing values have the code after the last bin and are right of each threshold, also of the one after the
-# last bin. A second pass tries them on the left and adds their weights there. Categorical features are left
-# out.
+# Missing values have the code after the last bin and are to the right of each threshold, including the
+# threshold after the last bin. A second pass tries them on the left and adds their weights to the left
+# side. Categorical features are omitted.
 #
-# Shares of less than 2**-54 are 0 and not stored. The others are float32, which changes a weight by less
-# than 1e-7 of the part that crosses. The rows of one feature may have several noise levels, at most
-# MAX_LEVELS, each with its own histogram and crossings.
+# Fractions below 2**-54 are 0 and are not stored. All others are float32, which changes a weight by less
+# than 1e-7 of the part that crosses. The rows of one feature may have up to MAX_LEVELS noise levels, each
+# with its own histogram and crossings.
 #
 # Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by binning.pyx; `cell` (d, n): the code
 # of each row plus 256 times its noise level, or (d, 0) for a single level; `slice_start` (d + 1,): the
-# levels of feature f are the slices from slice_start[f] on. For each slice and group of four bins: `span`
-# (slices, 64, 2): the first and the last stored threshold + 1; `offset` (slices, 64): their start in
-# `crossing`, which holds four such ranges one after the other. With `special` features (d,), see types.pxd,
-# scores and weights of the second pass are in the rows d, d + 1, ...; the last entry of the weights of the
-# first pass is the weight of the missing values of either class.
+# noise levels of feature f are the slices from slice_start[f] to slice_start[f + 1] - 1. For each slice and
+# group of four bins: `span` (slices, 64, 2): the range of stored thresholds, without its end; `offset`
+# (slices, 64): the position in `crossing` of the four ranges, one per bin. With `special` (d,), the kinds
+# of features in types.pxd, the rows d, d + 1, ... of scores and weights are for the second pass, and the
+# last entries of the weights of the first pass are the weights of the missing values of each class.
 
 cdef extern from "crossing_simd.h":
     ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
@@ -116,14 +117,14 @@ cdef crossing_kernel cross = choose_crossing(2)
 cdef enum:
     MAX_LEVELS = 4
     TABLE = MAX_LEVELS * MAX_BINS
-    QUAD = 4  # bins whose crossings are added up in one pass over the thresholds
+    QUAD = 4  # number of bins whose crossings are summed in one pass over the thresholds
 
-#: Sizes for the module that makes the arrays.
+#: Constants for the module that creates the arrays.
 SIZES = (MAX_LEVELS, QUAD)
 
 
 def use_simd_level(int level):
-    """Choose the variant of the crossing kernel: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
+    """For tests: choose the compiled variant, 0 for baseline, 1 for AVX2, or 2 for AVX-512 if supported."""
     global cross
     cross = choose_crossing(level)
 
@@ -132,9 +133,10 @@ def fill_crossing(
     const double[::1] value, const double[::1] threshold, double sigma,
     const int32_t[:, ::1] span, const int64_t[::1] offset, float[::1] crossing,
 ):
-    """Compute the crossings of one slice: bins at `value` (n_bins,), splits at `threshold` (n_bins - 1,).
+    """Compute the crossings of one slice, for bins at `value` and splits at `threshold`.
 
-    IN span (64, 2), offset (64,) of the slice; OUT its part of `crossing`.
+    IN value (n_bins,), threshold (n_bins - 1,), and span (64, 2), offset (64,) of the slice; OUT the part
+    of `crossing` for the slice.
     """
     cdef Py_ssize_t quad, j, b, e, n_bins = value.shape[0], length
     cdef double share
@@ -156,12 +158,12 @@ cdef inline void add_level_histograms(
     const uint16_t* cell, Py_ssize_t stride, int n_features, const int64_t* weight,
     Py_ssize_t start, Py_ssize_t stop, int64_t* mass,
 ) noexcept nogil:
-    """Sum weights of the rows start..stop-1 by noise level and bin; up to GROUP features, a TABLE each."""
+    """Sum the weights of the rows start..stop-1 by noise level and bin, for up to GROUP features."""
     cdef Py_ssize_t i, f
     cdef int64_t w
     memset(mass, 0, <size_t>n_features * TABLE * sizeof(int64_t))
     if n_features == GROUP:
-        # Alternating between features hides the latency of adding to a cell just written.
+        # The features alternate, so that an addition need not wait for the previous one.
         for i in range(start, stop):
             w = weight[i]
             mass[cell[i]] += w
@@ -178,7 +180,7 @@ cdef inline void add_crossing(
     const int64_t* negative, const int64_t* positive, int n_bins, const int32_t* span,
     const int64_t* offset, const float* crossing, double* from_negative, double* from_positive,
 ) noexcept nogil:
-    """Add the weight of each class that crosses each threshold, from bins with these weights."""
+    """Add the weight of each class that crosses each threshold, given the weights of the bins."""
     cdef double[QUAD] n
     cdef double[QUAD] p
     cdef Py_ssize_t first, quad, j
@@ -199,9 +201,10 @@ cdef inline int64_t sides(
     const int64_t* mass, int n_levels, int n_cuts, int64_t left, int64_t total,
     const double* crossed, double* below, double* above,
 ) noexcept nogil:
-    """Compute the expected weight of one class on either side of each split; `left` is left of all bins.
+    """Compute the expected weight of one class on both sides of each split.
 
-    Returns the weight left of the last split, without crossings.
+    `left` is the weight to the left of all bins. Return the weight to the left of the last split, without
+    crossings.
     """
     cdef Py_ssize_t b, k
     for b in range(n_cuts):
@@ -215,10 +218,10 @@ cdef inline int64_t sides(
 cdef void judge(
     const Limits* at, int n_cuts, const int32_t* starts, int n_below, double* mass, double* score
 ) noexcept nogil:
-    """Score the splits of one feature; scores are infinite for splits that are not allowed.
+    """Compute the scores of the splits of one feature; splits that are not allowed score infinity.
 
-    mass (4, 256): left and right weights of class -1, then of class +1; n_below: number of rows left of all
-    bins.
+    mass (4, 256): left and right weights of class -1, then of class +1; n_below: number of rows to the left
+    of all bins.
     """
     cdef Masses m
     cdef double below, above
@@ -237,9 +240,10 @@ cdef void judge(
 cdef inline int count_cuts(
     const uint8_t* special, Py_ssize_t f, int n_bins, int look
 ) noexcept nogil:
-    """Return the number of splits of a feature, with missing values right or, in the second pass, left.
+    """Return the number of splits of a feature, with missing values on the right (`look` 0) or the left
+    (1).
 
-    It is 0 for categorical features.
+    Categorical features have no splits here.
     """
     cdef bint has_holes = special != NULL and special[f] & HOLES
     if special != NULL and special[f] & LEVELS:
@@ -254,9 +258,9 @@ cdef void judge_feature(
     int n_levels, const int32_t* starts, const int64_t* negative, const int64_t* positive,
     const double* crossed, double* masses, double* scores,
 ) noexcept nogil:
-    """Score the splits of one feature; splits with missing values on the left are in row `again`.
+    """Compute the scores of the splits of one feature. Row `again` is for missing values on the left.
 
-    masses (., 4, 256), scores (., 256): for all features; crossed (2, 256).
+    masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
     """
     cdef int n_cuts = count_cuts(special, f, n_bins, 0)
     cdef double* mass = masses + 4 * MAX_BINS * f
@@ -269,7 +273,7 @@ cdef void judge_feature(
         return
     n, p = at.negative - n, at.positive - p
     mass[MAX_BINS - 1], mass[3 * MAX_BINS - 1] = <double>n, <double>p
-    if n + p == 0:  # then it does not matter on which side they are
+    if n + p == 0:  # without missing values, both sides are the same
         n_cuts = 1
     mass = masses + 4 * MAX_BINS * again
     sides(negative, n_levels, n_cuts - 1, n, at.negative, crossed, mass, mass + MAX_BINS)
@@ -288,10 +292,10 @@ def search(
     Py_ssize_t first, Py_ssize_t last, double[:, :, ::1] mass, double[:, ::1] score,
     const uint8_t[::1] special=None,
 ):
-    """Score all splits of the features first..last-1.
+    """Compute the scores of all splits of the features first..last-1.
 
-    IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; with `special`,
-    twice as many rows.
+    IN see the comment above and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; with
+    `special`, twice as many rows.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, j, k, s, table
@@ -340,9 +344,9 @@ def search_edges(
     const float[::1] crossing, double[:, :, ::1] mass, double[:, ::1] score,
     const uint8_t[::1] special=None,
 ):
-    """Score all splits as `search`, from summed class weights and with a single noise level.
+    """Like `search`, given the class weights at bin edges, for a single noise level.
 
-    IN edge (d, 2, b + 1): the weight of each class below each edge of bins.
+    IN edge (d, 2, b + 1): the weight of each class below each bin edge.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, d = edge.shape[0]
@@ -374,10 +378,10 @@ def locate(
     const int32_t[::1] n_bins, limits, const double[:, ::1] score, const uint8_t[::1] special=None,
     Py_ssize_t other=-1, double other_score=INFINITY,
 ):
-    """Return the first split as good as the best one.
+    """Return the first split that is tied with the best.
 
-    The order is by feature, missing values right before left, and threshold. The best split is from
-    `search`, or the split with `other_score` of the categorical feature `other`. Returns (row, bin): the
+    Splits are ordered by feature, then missing values on the right before the left, then threshold.
+    `other_score` is the score of the best split by the categorical feature `other`. Returns (row, bin): the
     row of the scores, and the bin at whose upper edge the split is, or -1 for the feature `other`. Returns
     None if no split is allowed.
     """
@@ -408,10 +412,11 @@ def probabilities(
     const double[::1] value, double threshold, const double[::1] sigma, Py_ssize_t start,
     Py_ssize_t stop, double[::1] above,
 ):
-    """Compute the probabilities of outcome 1 (right of a threshold) for the rows start..stop-1.
+    """Compute the probability of outcome 1 (right of a threshold) for the rows start..stop-1.
 
-    They are 0 for missing values. IN value (n,), sigma (n,) or (1,), 0 if certain. OUT above (n,): if
-    outcome 1 is likely, the probability of outcome 0 with a minus sign, as `reweight_rows` expects it.
+    It is 0 for missing values. IN value (n,), sigma (n,) or (1,), 0 for exact values. OUT above (n,): the
+    probability of outcome 1 or, if this is likely, the probability of outcome 0 with a minus sign, as for
+    `reweight_rows`.
     """
     cdef Py_ssize_t i, step = sigma.shape[0] > 1, n = value.shape[0]
     cdef double share
@@ -429,21 +434,21 @@ def probabilities(
                 above[i] = right
 
 
-# Random outcomes, draw by draw, and how often each row had outcome 1.
+# Random outcomes, and the number of times that each row had outcome 1.
 #
-# A draw depends only on (key, question, row, draw), and sums are of integers, so that neither the number of
-# threads nor the order of the rows changes the results.
+# A random number depends only on (key, question, row, draw), and all sums are of integers. So results do
+# not depend on the number of threads or on the order of the rows.
 
 def draw(
     const double[::1] above, const int32_t[::1] rows, Py_ssize_t n_negative, uint64_t key,
     uint64_t question, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start, Py_ssize_t stop,
     const int64_t[::1] fixed, uint16_t[::1] count, int64_t[:, ::1] mass,
 ):
-    """Draw the outcomes of the rows start..stop-1, for the draws first..last-1.
+    """Draw outcomes for the rows start..stop-1; the draws have the numbers first..last-1.
 
-    IN above (n,): the probability of outcome 1; rows (n,): row numbers in the random streams; fixed (n,);
-    INOUT count (n,): raised by the number of outcomes 1; OUT mass (last - first, 2): the sum of `fixed`
-    over the rows of either class with outcome 1, per draw.
+    IN above (n,): the probability of outcome 1; rows (n,): row numbers in the random streams; fixed (n,):
+    weights; INOUT count (n,): the number of outcomes 1 of each row is added; OUT mass (last - first, 2):
+    for each draw, the weight of the rows of each class with outcome 1.
     """
     cdef Py_ssize_t i, r, n = above.shape[0]
     cdef uint64_t at
@@ -469,19 +474,19 @@ def draw(
 # Evaluation of a decision graph with random outcomes: reach, expectations, random walks.
 #
 # Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2,
-# V) as in `DecisionGraph`, V = 1 or J; label (n,) from 0 on: the class whose probabilities a row has.
-# Outcomes follow a table, answer (n_nodes, 2, J): the probability of exit 1 by side of the threshold and
-# class; or normal errors, sigma (n, d) or (1, d): the standard deviations of X. The other array is empty.
-# If both are empty, X holds the probabilities of exit 1.
+# V) as in `DecisionGraph`, with V = 1 or J; label (n,), from 0: the class of each row. The outcomes have
+# one of two distributions. Either answer (n_nodes, 2, J) is the probability of exit 1 for each node, side
+# of the threshold and class. Or X has normal errors, with standard deviations sigma (n, d) or (1, d). The
+# other array is empty. If both are empty, X contains the probabilities of exit 1.
 #
-# NaN in X is a missing value: it takes exit 1 with the probability of its node in `missing` (n_nodes,),
-# which may be 0 or 1, and its sigma is not read. Sigma is 0 for a number that is known exactly.
+# NaN in X is a missing value. It takes exit 1 with the probability of its node in `missing` (n_nodes,),
+# which may be 0 or 1. Its sigma is not used. Sigma is 0 for exact values.
 
 cdef struct Answers:
     const double* table
-    Py_ssize_t width  # J, classes of a table
+    Py_ssize_t width  # J, the number of classes of a table
     const double* sigma
-    Py_ssize_t stride    # from the sigma of one row to the next
+    Py_ssize_t stride    # number of entries from one row of sigma to the next
     const double* missing
 
 
@@ -489,7 +494,7 @@ cdef Answers read_answers(
     const double[:, :, ::1] answer, const double[:, ::1] sigma, const double[::1] missing,
     Py_ssize_t n_nodes, Py_ssize_t n, Py_ssize_t d,
 ):
-    """Return the probabilities of outcomes in a form that all kernels read."""
+    """Return the distributions of outcomes in a form that all kernels can read."""
     cdef Answers answers
     cdef bint gaussian = sigma.shape[0] > 0
     answers.table = answers.sigma = answers.missing = NULL
@@ -514,7 +519,7 @@ cdef inline void ask(
     const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double value,
     double threshold, int label, double* q,
 ) noexcept nogil:
-    """Compute the probability q of each exit for a row; `value` is compared with the threshold."""
+    """Compute the probability q of each exit for a row; the node compares `value` with `threshold`."""
     cdef double distance, sigma, above
     cdef const double* table
     if answers.missing and value != value:
@@ -546,11 +551,12 @@ def propagate(
     const double[:, ::1] sigma, const int32_t[::1] label, const double[::1] bias, double[:, ::1] reach,
     double[:, ::1] work, double[:, ::1] score, double[:, ::1] loss, const double[::1] missing=None,
 ):
-    """Compute the probability that each row reaches each node, summed over paths, and expectations.
+    """Compute the reach of each node for each row, the expected decision values, and the expected loss.
 
-    OUT reach (n, n_nodes), or (1, n_nodes) for the last row; score (n, V): expected decision values; loss
-    (n, V): expected exponential loss, E[exp(-F y)], with y = +1 for class 1 or, with several votes, for the
-    vote of the row's class. WORK work (n_nodes, V). If `loss` is empty, neither score nor loss is computed.
+    The reach is the probability that a row reaches the node. OUT reach (n, n_nodes), or (1, n_nodes) for
+    the last row; score (n, V): expected decision values; loss (n, V): expected exponential loss, E[exp(-F
+    y)]. For a single vote, y is +1 for class 1, else -1. For several votes, y is +1 for the vote of the
+    row's class, else -1. WORK work (n_nodes, V). If `loss` is empty, score and loss are not computed.
     """
     cdef Py_ssize_t i, l, node, n = X.shape[0], n_nodes = feature.shape[0], V = bias.shape[0]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, n, X.shape[1])
@@ -575,7 +581,8 @@ def propagate(
                 for l in range(V):
                     work[0, l] = exp(-bias[l] * side_of(label[i], l, V))
                     score[i, l], loss[i, l] = bias[l], 0.0
-            # Parents come before their children: a node's reach is complete when its turn comes.
+            # Parents come before their children, so the reach of a node is complete when the node is
+            # processed.
             for node in range(n_nodes):
                 p = arrives[node]
                 if p == 0.0:
@@ -587,7 +594,7 @@ def propagate(
                     if to >= 0:
                         arrives[to] += p * q[exit_]
                     if not wants_loss or q[exit_] == 0.0:
-                        continue  # 0 times an infinite loss would be NaN
+                        continue  # avoids 0 times an infinite loss, which would be NaN
                     for l in range(V):
                         sign = side_of(label[i], l, V)
                         w = work[node, l] * q[exit_] * exp(-vote[node, exit_, l] * sign)
@@ -599,7 +606,7 @@ def propagate(
 
 
 cdef inline double side_of(int32_t label, Py_ssize_t vote, Py_ssize_t n_votes) noexcept nogil:
-    """Return +1 if a vote is for the class of a row, -1 if it is against it."""
+    """Return +1 for the vote of the row's class, and -1 for other votes."""
     return 1.0 if label == (vote if n_votes > 1 else 1) else -1.0
 
 
@@ -609,10 +616,10 @@ def sample(
     const double[:, ::1] sigma, uint64_t key, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start,
     Py_ssize_t stop, double[:, ::1] total, const double[::1] missing=None,
 ):
-    """Add up the votes of the random walks first..last-1 of each of the rows start..stop-1.
+    """Sum the votes of the random walks first..last-1 for each of the rows start..stop-1.
 
-    The outcome at a node depends only on (key, node, row, walk); tables use their first class. INOUT total
-    (n, V), to which the walks are added one vote at a time.
+    The outcome at a node depends only on (key, node, row, walk). For tables, the probabilities of class 0
+    are used. INOUT total (n, V), to which votes are added one after another.
     """
     cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
@@ -634,7 +641,7 @@ def sample(
 
 
 def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):
-    """Fill `out` with the first draws of the stream (key, node, row). For tests."""
+    """For tests: fill `out` with the first random numbers of the stream (key, node, row)."""
     cdef Py_ssize_t k
     for k in range(out.shape[0]):
         out[k] = _rng.uniform(key, node, row, <uint64_t>k)

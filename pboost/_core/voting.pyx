@@ -1,6 +1,6 @@
 """Votes and weight updates, keys of open nodes, and class probabilities.
 
-Other kernels compute votes, keys and sides with the same functions, see `_vote.pxd`, `_heap.pxd` and
+Other kernels compute votes, keys and children with the same functions: see `_vote.pxd`, `_heap.pxd` and
 `_side.pxd`.
 """
 from libc.math cimport exp, frexp, ldexp
@@ -14,20 +14,20 @@ from pboost._core._sum cimport sum_of
 from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
-# Votes of an exit, and the split step, which computes votes from class weights and reweights rows.
+# Votes of an exit, and the split step, which computes votes from class weights and the factors of weights.
 
-#: Kinds of votes.
+#: The kinds of votes.
 VOTES = ("domain", "symmetric")
 #: Relative difference up to which the weights of two classes count as equal.
 TIE = 1e-12
-#: Votes below this do not change weights.
+#: Votes with a smaller absolute value do not change weights.
 NO_VOTE = 1e-12
-#: The largest vote, before the learning rate.
+#: The largest absolute value of a vote before it is multiplied by the learning rate.
 VOTE_LIMIT = _vote.VOTE_LIMIT
 
 
 def half_log_odds(double positive, double negative, double smoothing):
-    """Return the half log odds of two weights, each raised by `smoothing`, clipped to +-0.5 ln(2**52)."""
+    """Return half the log odds of two weights plus `smoothing`, clipped to +-0.5 ln(2**52)."""
     return _vote.half_log_odds(positive, negative, smoothing)
 
 
@@ -39,11 +39,11 @@ cdef class SplitStep:
     votes : tuple of float
         Votes of exit 0 and exit 1.
     shrink : float
-        Sum of the weights after the step divided by their sum before it; Z of AdaBoost.
+        Sum of the weights after the step divided by their sum before the step; Z in AdaBoost.
     perfect : bool
-        Whether each exit has rows of one class only.
+        Whether all rows of each exit have the same class.
     factors : ndarray of float64, shape (2, 2)
-        Factors of the weights, by exit and class, which keep the sum of the weights.
+        Factors of the weights by exit and class. They keep the sum of the weights.
     """
 
     cdef readonly tuple votes
@@ -58,10 +58,10 @@ cdef class VoteRule:
     Parameters
     ----------
     kind : {"domain", "symmetric"}
-        "domain": a vote for each exit from its own class weights. "symmetric": one vote, with the
-        sign of each exit's majority.
+        "domain": each exit has a vote that depends on its own class weights. "symmetric": both exits have
+        the same absolute vote, and each vote has the sign of the majority class.
     smoothing : float
-        Added to each class weight, as a share of the weight of the node.
+        Added to each class weight, as a fraction of the weight of the node.
     learning_rate : float
         Factor of every vote.
     """
@@ -74,7 +74,7 @@ cdef class VoteRule:
         self.kind, self.smoothing, self.learning_rate = kind, smoothing, learning_rate
 
     def step(self, masses):
-        """Return the split step for the class weights of each exit; Schapire & Singer (1999), section 4."""
+        """Return the split step for the class weights of each exit (Schapire & Singer 1999, section 4)."""
         cdef double n0, p0, n1, p1, total, delta, below, above, wrong, size, tie = TIE
         (n0, p0), (n1, p1) = masses
         total = n0 + p0 + n1 + p1
@@ -125,36 +125,36 @@ def rounded_key(double key):
 
 
 def decrease(double before, double lowered):
-    """Return the key of a split that lowers `before` by `lowered`, rounded relative to `before`."""
+    """Return the key of a split that lowers the criterion from `before` by `lowered`, rounded."""
     return _heap.decrease(before, lowered)
 
 
 # The weight update after a stump has been chosen, for all rows together.
 #
-# weight <- source * factor[side, class]: a stump has only four factors, so that no exponential is computed
-# per row. The side of a row follows from its bin code; rows of the bin that contains the threshold are
-# looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. For random outcomes,
-# `reweight_rows` uses a factor per row, and `exit_sums` adds up weights.
+# weight <- source * factor[side, class]: a stump has only four factors, so no exponential is needed per
+# row. The side of a row follows from its bin code. The rows of the bin that contains the threshold are
+# updated in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. For random outcomes,
+# `reweight_rows` uses one factor per row, and `exit_sums` sums the weights of each exit.
 #
 # Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 
 cdef enum:
-    MOST_EXPONENT = 1000  # beyond this, a power of two may not be a normal float64
+    MOST_EXPONENT = 1000  # up to this exponent, powers of two are normal float64 numbers
 cdef enum:
-    FIXED_BITS = 61  # the sum of fixed-point weights stays below this power of two
+    FIXED_BITS = 61  # the sum of fixed-point weights is less than 2**FIXED_BITS
 cdef enum:
-    SURE_BITS = 40  # reliable bits of a sum of weights
+    SURE_BITS = 40  # number of reliable bits of a sum of weights
 cdef enum:
-    FINER = 1 << 30  # rounding errors are counted in units this much finer
+    FINER = 1 << 30  # rounding errors are counted in units smaller by this factor
 
 
 cdef inline int64_t reweight_class(
     const uint8_t* codes, const double* factor, double scale, const double* scale_of,
     Py_ssize_t start, Py_ssize_t stop, const double* source, double* weight, int64_t* fixed,
 ) noexcept nogil:
-    """Reweight rows of one class by the factors of their codes; return their fixed-point weight.
+    """Multiply the weights of rows of one class by the factors of their codes; return the fixed-point sum.
 
-    `scale_of` has the scale of each code if scales differ; NULL saves the lookup.
+    `scale_of` contains the scale of each code, or is NULL if all scales are the same.
     """
     cdef Py_ssize_t i
     cdef int64_t mass = 0
@@ -171,7 +171,7 @@ cdef inline int64_t reweight_class(
     return mass
 
 
-# The rows to reweight, from row `start` on, and the sums of each class.
+# The rows to be updated, from row `start` on, and the sums of each class.
 cdef struct Reweight:
     double[2][MAX_BINS] by_code
     double[MAX_BINS] scale_of
@@ -206,12 +206,13 @@ def reweight(
     const double[:, ::1] factor, double scale, const double[::1] source, double[::1] weight,
     int64_t[::1] fixed, Py_ssize_t start, Py_ssize_t stop, size_t team=0, const uint8_t[::1] side=None,
 ):
-    """Reweight the rows start..stop-1 by their bin codes.
+    """Update the weights of the rows start..stop-1 by their bin codes.
 
-    Rows of `cut_bin` go left. With `leave_bin` they keep their weights, count as 0 and are left to
-    `reweight_bin`. IN codes (n,) of the split feature, factor (2 sides, 2 classes), source; team: address
-    of the threads that share the rows; side (256,): the side of each code, or None if codes above `cut_bin`
-    go right; OUT weight, fixed. Returns the fixed-point weights of class -1 and of class +1 in these rows.
+    Rows of `cut_bin` go to the left. If `leave_bin` is true, they keep their weights and count as 0; then
+    call `reweight_bin`. IN codes (n,) of the split feature, factor (2 sides, 2 classes), source; team:
+    address of the threads, which process the rows together; side (256,): the side of each code, or None if
+    codes above `cut_bin` go to the right; OUT weight, fixed. Returns the fixed-point weights of class -1
+    and of class +1 in these rows.
     """
     cdef Reweight all
     cdef Py_ssize_t n = weight.shape[0]
@@ -239,7 +240,7 @@ def reweight(
             if leave_bin:
                 all.by_code[k][cut_bin] = 1.0
         if leave_bin:
-            # Old weights need not fit the scale of the new ones.
+            # The old weights may be too large for the new scale.
             all.scale_of[cut_bin] = 0.0
             all.scales = all.scale_of
         run_ranges(team_at(team), 0, stop - start, SHARE, reweight_part, &all)
@@ -251,9 +252,9 @@ def reweight_bin(
     Py_ssize_t n_negative, const double[:, ::1] factor, double scale, double[::1] weight,
     int64_t[::1] fixed,
 ):
-    """Reweight the rows of the bin that contains the threshold: the sorted rows start..stop-1.
+    """Update the weights of the rows of the bin that contains the threshold: the sorted rows start..stop-1.
 
-    Rows from `position` on go right. INOUT weight, which still holds the source weights; OUT fixed. Returns
+    Rows from `position` on go to the right. INOUT weight, initially the source weights; OUT fixed. Returns
     the fixed-point weights of class -1 and of class +1.
     """
     cdef Py_ssize_t i
@@ -276,10 +277,10 @@ def reweight_rows(
     const double[::1] source, double[::1] weight, int64_t[::1] fixed, Py_ssize_t start,
     Py_ssize_t stop,
 ):
-    """Reweight the rows start..stop-1, each by its own factor.
+    """Update the weights of the rows start..stop-1, each with its own factor.
 
-    IN above (n,): the probability of exit 1, or the probability of exit 0 with a minus sign, which is more
-    precise if it is small; coefficient (2 exits, 2 classes), source; OUT weight, fixed. Returns the
+    IN above (n,): the probability of exit 1, or minus the probability of exit 0, which is more precise if
+    this probability is small; coefficient (2 exits, 2 classes), source; OUT weight, fixed. Returns the
     fixed-point weights of class -1 and of class +1 in these rows.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
@@ -307,10 +308,10 @@ def exit_sums(
     const double[::1] above, const double[::1] weight, Py_ssize_t n_negative, double scale,
     Py_ssize_t start, Py_ssize_t stop, int64_t[:, :, ::1] sums,
 ):
-    """Add up the weight that the rows start..stop-1 send to each exit, in units of ``1 / scale``.
+    """Sum the expected weight of each exit over the rows start..stop-1, in units of ``1 / scale``.
 
     IN above as in `reweight_rows`; OUT sums (exit, class, 2): whole units, and rounding errors in units of
-    2**-30. Sums of integers do not depend on the order of the rows.
+    2**-30. Both are integers, so they do not depend on the order of the rows.
     """
     cdef Py_ssize_t i, k, n = weight.shape[0]
     cdef double share
@@ -356,10 +357,10 @@ def scale_weights(
 ):
     """Scale the weights of the listed rows by a power of two, so that the largest is in [1/2, 1).
 
-    IN source: at least one of the rows is > 0; rows (n,), or None for all. OUT weight (n,); fixed (n,):
-    weight times another power of two, rounded. Returns the negated exponent of the first power, and the
-    second power. The latter depends on the sum of the weights: a sum of integers with `in_any_order`, else
-    of floats, rounded differently for other row orders.
+    IN source: at least one of these weights is > 0; rows (n,), or None for all. OUT weight (n,); fixed
+    (n,): weight times a second power of two, rounded. Returns the negated exponent of the first power, and
+    the second power, which depends on the sum of the weights. If `in_any_order` is true, this sum does not
+    depend on the order of the rows.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
     cdef int exponent = 0, of_sum = 0, shift = FIXED_BITS
@@ -383,12 +384,12 @@ def scale_weights(
             for i in range(n):
                 weight[i] = ldexp(weight[i], -exponent)
         if in_any_order:
-            while (n >> (FIXED_BITS - shift)) > 0:  # the sum stays below the power of two
+            while (n >> (FIXED_BITS - shift)) > 0:  # the sum stays below 2**FIXED_BITS
                 shift -= 1
             factor = ldexp(1.0, shift)
             for i in range(n):
                 total += rounded(weight[i] * factor)
-            # A sum that is a power of two up to rounding, such as 1, counts as a power of two.
+            # If the sum is a power of two up to rounding, such as 1, treat it as this power.
             total += total >> SURE_BITS
             while (total >> of_sum) > 0:
                 of_sum += 1
@@ -413,16 +414,16 @@ cdef LinkKernel link_kernel = pboost_choose_link(2)
 
 
 def use_simd_level(int most):
-    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global link_kernel
     link_kernel = pboost_choose_link(most)
 
 
 def two_shares(const double[::1] score, double[:, ::1] shares):
-    """Compute the probabilities (n, 2) of two classes whose half log odds are `score`.
+    """Compute the probabilities (n, 2) of two classes from half their log odds, `score`.
 
-    If rounding makes both 1/2, the predicted class (the second if score > 0) gets a probability that is
-    larger by a unit in the last place.
+    If both round to 1/2, the probability of the predicted class (the second if score > 0) is increased by
+    one unit in the last place.
     """
     if score.shape[0] > 0:
         with nogil:

@@ -1,22 +1,22 @@
-"""Hard evaluation of decision graphs: each row takes the exit on its side of the threshold, see side.h.
+"""Evaluation of decision graphs: each row takes the exit on its side of the threshold, see side.h.
 
-Rows are copied in tiles of 64, transposed, converted to float64 and checked to be finite, so that float32
-and float64 rows of equal value take the same exits whatever the layout of X.
+Rows are copied to tiles of 64 rows, transposed, and converted to float64. So float32 and float64 rows with
+equal values take the same exits, for any strides of X.
 
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
-`DecisionGraph`. The score of a row is the bias plus the votes of the exits it takes from node 0 on. If
-nodes compare projections of a row, a chain projects one tile at a time, and other graphs compute each
-projection when a node needs it. Separators are always computed when a node needs them.
+`DecisionGraph`. The score of a row is the bias plus the votes of the exits on its path from node 0. If
+nodes compare projections of a row, a chain computes all projections of a tile together. Other graphs
+compute a projection when a node needs it. Separators are always computed when a node needs them.
 
-`walk` stops at a value that is not finite. `walk_sides` continues there if no value is infinite: NaN is a
-missing value and takes the exit that the node defines for it. It also supports nodes that test whether a
-category is in a set. For a chain it adds derived features to each tile: a copy of a feature in which
-missing values are infinite, for nodes that send them to exit 1 (in the feature itself they become the least
-number), and a feature of zeros and ones for each set and exit of missing values.
+`walk` stops at a value that is not finite. `walk_sides` accepts NaN as a missing value, which takes the
+exit defined by the node. It also supports nodes with a set of categories. For a chain, it adds derived
+features to each tile. A node that sends missing values to exit 1 reads a copy of its feature in which
+missing values are infinite. In the feature itself, missing values become the least number. For each pair of
+a set and an exit of missing values, there is a feature of zeros and ones.
 
-Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by row, and `several` holds the
-bias (J,) of each and, for chains, the votes as (J, n_nodes, 2). Each row takes its path once; its J sums
-are bit-identical to the scores of J graphs with one vote each.
+Exits may have J votes each. Then vote is (n_nodes, 2 * J), score is (n * J,), row by row, and `several`
+contains the bias (J,) and, for chains, the votes as (J, n_nodes, 2). Each row is evaluated once, and its J
+sums are bit-identical to the scores of J graphs with one vote per exit.
 """
 from libc.string cimport memcpy
 
@@ -39,8 +39,8 @@ cdef extern from "walk_simd.h":
     ChainKernel choose_chain "pboost_choose_chain"(int level) noexcept nogil
 
 cdef enum:
-    MANY_ROWS = 9  # fewer are read in place, one by one
-    OUT = -1  # `next` of an exit that leads out of the graph
+    MANY_ROWS = 9  # with fewer rows, no tile is used
+    OUT = -1  # `next` of an exit that ends evaluation
 
 cdef ChainKernel chain_kernel = choose_chain(2)
 cdef SpreadKernel spread_kernel = choose_spread(2)
@@ -50,7 +50,7 @@ MANY = MANY_ROWS
 
 
 def use_simd_level(int level):
-    """Choose the variant of the kernels of chains: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
+    """Choose the compiled variant for chains: 0 for baseline, 1 for AVX2, or 2 for AVX-512 if supported."""
     global chain_kernel, spread_kernel
     chain_kernel, spread_kernel = choose_chain(level), choose_spread(level)
 
@@ -67,9 +67,9 @@ def is_chain(const int32_t[:, ::1] next_):
 
 
 def unreached(const int32_t[:, ::1] next_):
-    """Return the first node, except for the root, that no exit leads to; n_nodes if there is none.
+    """Return the first node other than the root to which no exit leads, or n_nodes if there is none.
 
-    Returns -1 if an exit leads neither to a later node nor out of the graph.
+    Return -1 if the next node of an exit is neither a later node nor the end of the graph.
     """
     cdef Py_ssize_t node, side, n = next_.shape[0]
     cdef uint8_t[::1] is_reached = bytearray(n)
@@ -91,9 +91,9 @@ def unreached(const int32_t[:, ::1] next_):
 cdef inline Py_ssize_t walk_row(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
 ) noexcept nogil:
-    """Compute the score, or scores, of a row; return the number of nodes visited.
+    """Compute the scores of a row; return the number of nodes on its path.
 
-    `sides` as in `taken_by`.
+    `sides` is as in `taken_by`.
     """
     cdef double score = graph.bias
     cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
@@ -143,7 +143,8 @@ cdef void walk_chain(
 cdef Py_ssize_t read_votes(
     Graph* graph, several, const double[:, ::1] vote, Py_ssize_t n, Py_ssize_t n_scores
 ) except -1:
-    """Set the votes of a graph with several votes per exit, in arrays that must outlive it."""
+    """Read the votes of a graph with several votes per exit. The arrays must stay alive while it is used.
+    """
     cdef const double[::1] bias
     cdef const double[:, :, ::1] by_vote
     graph.n_votes, graph.biases, graph.by_vote = 1, NULL, NULL
@@ -206,13 +207,14 @@ def walk(
     Py_ssize_t start, Py_ssize_t stop, double[::1] score, double[::1] tile=None,
     double[::1] count=None, projections=None, separators=None, several=None,
 ):
-    """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
+    """Evaluate the rows start..stop-1 of X (n, n_features), float64 or float32, with any strides.
 
-    OUT score (n,), count (n,): the number of nodes visited, optional; WORK tile (n_features * 64,), not
+    OUT score (n,), count (n,) or None: the number of nodes on each path; WORK tile (n_features * 64,), not
     needed for fewer than `MANY` rows without count. If nodes compare projections: their arrays (start,
-    index, coefficient, fill), and for a chain 64 more tile entries per projection. If nodes compare
-    separators: their arrays (start, column, first, edge, value, missing). Returns 0. At an infinite value,
-    or a missing one that the graph does not support, returns one more than the number of finished rows.
+    index, coefficient, fill); a chain also needs 64 more tile entries per projection. If nodes compare
+    separators: their arrays (start, column, first, edge, value, missing). Returns 0 on success. At an
+    infinite value, or at a missing value that the graph does not support, returns one more than the number
+    of finished rows.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent
@@ -240,7 +242,7 @@ cdef Py_ssize_t walk_rows_sides(
     const Graph* graph, const Graph* made, const Sides* sides, const Rows* X, Py_ssize_t start,
     Py_ssize_t stop, double* tile, double* score, double* count,
 ) noexcept nogil:
-    """Evaluate as `walk_rows`; the nodes of `made` read the derived features of a chain."""
+    """Like `walk_rows`, with missing values; the nodes of `made` read the derived features of a chain."""
     cdef Py_ssize_t i = start, rows, steps
     cdef const char* row
     while i < stop:
@@ -272,14 +274,14 @@ def walk_sides(
     Py_ssize_t stop, double[::1] score, double[::1] count=None, sets=None, made=None,
     double[::1] tile=None, several=None,
 ):
-    """Evaluate rows start..stop-1 of X (n, n_features), whose values may be missing.
+    """Evaluate the rows start..stop-1 of X (n, n_features), which may have missing values.
 
-    IN missing (n_nodes,); `sets` (column, member) of the nodes. OUT score (n,), count (n,), optional.
-    Without count, chains are evaluated by tiles, which need WORK tile, 64 entries per feature, and `made`:
-    the features copied with infinite missing values (m,), the categorical features (k,), their tables (k,
-    256) of 0 and 1, with entry 255 for missing values, and the feature (n_nodes,) that each node reads. The
-    m + k derived features follow the features of X. Returns 0 or, at an infinite value, one more than the
-    number of finished rows.
+    IN missing (n_nodes,); `sets` (column, member) of the nodes. OUT score (n,), count (n,) or None. Chains
+    are evaluated in tiles if there is no count. This needs WORK tile, 64 entries per feature, and `made`:
+    the features that are copied with infinity for missing values (m,), the categorical features (k,), their
+    tables (k, 256) of 0 and 1, with entry 255 for missing values, and the feature (n_nodes,) that each node
+    reads. The m + k derived features come after the features of X. Returns 0 on success. At an infinite
+    value, returns one more than the number of finished rows.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent
@@ -323,11 +325,11 @@ def count_features(
     const int32_t[::1] start, const int32_t[::1] index, int32_t[::1] last_row, double[::1] count,
     const double[::1] missing=None,
 ):
-    """Count the distinct features that each row reads; X (n, k), float64, holds the values nodes compare.
+    """Count the distinct features that each row reads.
 
-    Value f of a row depends on the features index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if
-    values are NaN: the probability of exit 1. WORK last_row (d,), filled with -1: the last row that read a
-    feature; OUT count (n,).
+    X (n, k), float64, contains the values that nodes compare. Value f of a row depends on the features
+    index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if values may be NaN: the probability of exit 1.
+    WORK last_row (d,), filled with -1: the last row that read each feature; OUT count (n,).
     """
     cdef const double[:, :] rows = X
     cdef Py_ssize_t i, node, t, taken, n_nodes = feature.shape[0]
@@ -348,11 +350,11 @@ def count_features(
                 node = next_[node, taken]
 
 
-# Early exits: evaluation of a row stops at a node as soon as its values are certain enough, as for trees
-# (tree_walk.pyx). Here high, low (n_nodes, V) and checked (n_nodes,) refer to nodes.
+# Early exits: evaluation of a row stops at a node when its values are certain enough, as for trees in
+# tree_walk.pyx. Here high, low (n_nodes, V) and checked (n_nodes,) refer to nodes.
 
 cdef enum:
-    TOGETHER = 8  # rows that are evaluated side by side
+    TOGETHER = 8  # number of rows that are evaluated together
 
 # A row that is being evaluated.
 cdef struct Walker:
@@ -364,7 +366,7 @@ cdef struct Walker:
 cdef inline bint leaves_here(
     const Exits* exits, Py_ssize_t n_votes, const Walker* one
 ) noexcept nogil:
-    """Return whether a row stops at its current node."""
+    """Return whether evaluation of a row stops at its current node."""
     if not exits.checked[one.node]:
         return False
     if n_votes > 1:
@@ -375,7 +377,7 @@ cdef inline bint leaves_here(
 cdef inline void go_on(
     const Graph* graph, const Sides* sides, const Rows* X, Walker* one
 ) noexcept nogil:
-    """Move a row through an exit of its current node and add the vote."""
+    """Move a row to its next node and add the vote of the exit."""
     cdef Py_ssize_t taken = 2 * one.node + taken_by(graph, sides, X, one.row, one.node)
     if graph.n_votes == 1:
         one.out[0] += graph.vote[taken]
@@ -402,9 +404,9 @@ cdef Py_ssize_t leave_rows(
     Py_ssize_t n_joints, const Rows* X, Py_ssize_t start, Py_ssize_t stop, double* score,
     int32_t* joint, double* cost
 ) noexcept nogil:
-    """Evaluate rows until they stop; return one more than the first row that cannot be evaluated, else 0.
+    """Evaluate rows until each stops. Return one more than the first row that cannot be evaluated, or 0.
 
-    Rows are evaluated side by side to hide the time that each waits for its next node.
+    Several rows are evaluated together, so that the processor need not wait for the next node of each.
     """
     cdef Walker[TOGETHER] every
     cdef Walker* one
@@ -439,10 +441,10 @@ def leave_graph(
     int32_t[::1] joint, double[::1] cost, const double[::1] missing=None, sets=None, projections=None,
     separators=None,
 ):
-    """Evaluate rows start..stop-1 of X in a graph until they stop.
+    """Evaluate a graph for the rows start..stop-1 of X until each row stops.
 
     Graphs as in `pboost._core.walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the
-    stages before each node. Returns as `walk`.
+    number of stages before each node. Returns the same number as `walk`.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent

@@ -1,8 +1,8 @@
 /* Chains of stumps on a tile of rows: one comparison and one addition per row and stump.
  *
- * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is chosen at
- * import. All variants add the votes of a row in node order, and nothing is fused (-ffp-contract=off), so
- * results are bit-identical.
+ * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is chosen
+ * at import. All variants give bit-identical results: they add the votes of a row in node order, without
+ * fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PBOOST_TILE 64 /* rows per tile: a feature of a tile fills 8 cache lines */
+#define PBOOST_TILE 64 /* number of rows per tile; each feature of a tile fills 8 cache lines */
 
 #define PBOOST_CHAIN_ARGS                                                                        \
     const double *restrict tile, const int32_t *restrict feature,                                \
@@ -30,8 +30,8 @@ static void pboost_chain_baseline(PBOOST_CHAIN_ARGS)
     }
 }
 
-/* Return x, or `fill` if x is NaN. Compilers would make a branch of ?:, which would be mispredicted half of
- * the time for rows with many missing values.
+/* Return x, or `fill` if x is NaN. The operator ?: would be compiled to a branch. With many missing
+ * values, half of the branch predictions would be wrong.
  */
 static inline double pboost_known_or(double x, double fill)
 {
@@ -44,7 +44,7 @@ static inline double pboost_known_or(double x, double fill)
     return x;
 }
 
-/* Return 0 if all values of a full tile are finite. */
+/* Return 0 if all values of a full tile are finite, else 1. */
 static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
 {
     double sum[PBOOST_TILE] = {0.0};
@@ -52,7 +52,7 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
     for (ptrdiff_t j = 0; j < d; j++)
         for (int r = 0; r < PBOOST_TILE; r++) {
             const double x = tile[j * PBOOST_TILE + r];
-            sum[r] += x - x; /* 0, or NaN if x is NaN or infinite */
+            sum[r] += x - x; /* 0 if x is finite, else NaN */
         }
     for (int r = 0; r < PBOOST_TILE; r++) bad += sum[r];
     return bad != 0.0;
@@ -62,10 +62,10 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
     double *restrict tile, ptrdiff_t d, const int32_t *restrict above, ptrdiff_t n_above,        \
         const double *restrict fill
 
-/* Replace missing values (NaN) of feature j of a tile by fill[j] or, if `fill` is NULL, by the least
- * number, which is above no threshold except the -infinity of leaves. Columns d, d + 1, ... become copies
- * of the listed features, in increasing order, with infinity for missing values. Returns 0 if no value is
- * infinite.
+/* Replace the missing values (NaN) of feature j of a tile by fill[j]. If `fill` is NULL, replace them by
+ * the least number, which is greater than no threshold except the -infinity of leaves. Columns d, d + 1,
+ * ... become copies of the listed features, in increasing order, with infinity for missing values.
+ * Returns 0 if no value is infinite, else 1.
  */
 PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
 {
@@ -91,14 +91,14 @@ PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
 #define PBOOST_FILL_ARGS                                                                         \
     const double *x, const double *restrict fill, ptrdiff_t d, double *out
 
-/* Copy the d values of a row, with missing ones replaced by `fill`; `out` may be x. */
+/* Copy the d values of a row and replace missing values by `fill`; `out` may be x. */
 PBOOST_INLINE void pboost_fill_body(PBOOST_FILL_ARGS)
 {
     for (ptrdiff_t j = 0; j < d; j++) out[j] = pboost_known_or(x[j], fill[j]);
 }
 
-/* Set columns first, first + 1, ... of a tile to the entries of tables of 256 numbers for the categories of
- * the listed features.
+/* Set columns first, first + 1, ... of a tile to the table entries of the categories of the listed
+ * features. A table has 256 entries.
  */
 static inline void pboost_look_up_levels(
     double *restrict tile, ptrdiff_t first, const int32_t *restrict column, ptrdiff_t n,
@@ -121,7 +121,7 @@ typedef void (*pboost_fill_kernel)(PBOOST_FILL_ARGS);
 #ifdef PBOOST_AVX512
 #include <immintrin.h>
 
-/* The sums of 32 rows stay in eight registers while all nodes are added. */
+/* The sums of 32 rows stay in eight registers while the votes of all nodes are added. */
 PBOOST_AVX2 static void pboost_chain_avx2(PBOOST_CHAIN_ARGS)
 {
     for (int part = 0; part < PBOOST_TILE; part += 32) {

@@ -38,15 +38,15 @@ def fit_adaboost(
 ) -> DecisionGraph:
     """Fit an AdaBoost classifier.
 
-    Each weak classifier is trained with larger weights on the rows that the ones before it predict
-    wrongly.
+    Each weak classifier is trained with larger weights on the rows that earlier weak classifiers
+    misclassify.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. Missing values go to the exit with the better split, or to the exit with more
         training weight if the node had none in training. Categorical features are split by a set of
-        categories. If the weak learner is a function, any sequence of rows.
+        categories. With a weak learner that is a function, X can be any sequence of rows.
     y : array_like of shape (n,), optional
         Class labels. With more than two classes see Notes.
     n_estimators : int

@@ -52,14 +52,14 @@ def fit_boosted_tree(
 ) -> DecisionGraph:
     """Fit a boosted decision tree.
 
-    Each open exit of the tree is split by its own weak classifier, as long as nodes are left.
+    Each open exit of the tree is split by its own weak classifier, up to `max_nodes`.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. Missing values go to the exit with the better split, or to the exit with more
         training weight if the node had none in training. Categorical features are split by a set of
-        categories. If the weak learner is a function, any sequence of rows.
+        categories. With a weak learner that is a function, X can be any sequence of rows.
     y : array_like of shape (n,), optional
         Class labels. With more than two classes each exit has one vote per class, see
         `fit_adaboost`.

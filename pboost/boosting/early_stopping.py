@@ -97,7 +97,7 @@ class EarlyStopping:
     def best_of(self, model: DecisionGraph, votes_stay: bool) -> DecisionGraph:
         """Return the first stage of a model with the lowest error.
 
-        `votes_stay` is whether the votes of a node stay the same after it was added.
+        `votes_stay`: whether the votes of a node are final when it is added.
         """
         self._look()
         if not votes_stay or self.is_lost:

@@ -50,7 +50,7 @@ class GraphOptions(CostOptions, GrowthOptions, total=False):
     feature_costs, cost_groups, comparison_cost : optional
         Costs of features, each paid once per row, see `fit_gradient_boosting`. A stump is chosen by
         the reduction of the criterion divided by `comparison_cost` plus the mean cost still to pay.
-        For two classes and `weak.stump`.
+        Only two classes and `weak.stump` are supported.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows. A row with weight k counts like k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -93,10 +93,10 @@ class GraphFit:
     growth : type
         Class that grows the graph on one table. A `Chain` has a single open exit at any time.
     votes_stay : bool
-        Whether the votes of a node stay the same after it was added. If not, the stages are
-        evaluated on the validation set at the end, see `best`.
+        Whether the votes of a node are final when it is added. If not, the stages are evaluated on
+        the validation set at the end, see `best`.
     two : str
-        The options, in words, that limit the fit to two classes; empty if none does.
+        Text that names the options that support only two classes; empty if there are none.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ def graph_settings(
     observation: Observation,
     rule: VoteRule,
 ) -> dict[str, Any]:
-    """Return the settings that all decision graphs have, after the options in `builder_options`."""
+    """Return the settings of all decision graphs, which follow the options in `builder_options`."""
     return {
         "builder": builder,
         **builder_options,

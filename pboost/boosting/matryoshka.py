@@ -31,7 +31,7 @@ SHAPE_OF_MANY = (31, 30)
 DEFAULT_NODES = 128
 #: Maximum number of levels with more than two classes.
 LEVELS_OF_MANY = 2
-#: Maximum number of levels of a shape, since each takes three nested calls.
+#: Maximum number of levels of a shape; each level takes three nested calls.
 MOST_LEVELS = 100
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -65,18 +65,18 @@ def fit_matryoshka(
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. Missing values go to the exit with the better split, or to the exit with more
         training weight if the node had none in training. Categorical features are split by a set of
-        categories. If the weak learner is a function, any sequence of rows.
+        categories. With a weak learner that is a function, X can be any sequence of rows.
     y : array_like of shape (n,), optional
-        Class labels with two distinct values. More are possible with ``join="all"`` and a shape of
-        at most two levels; each exit then has one vote per class, see `fit_adaboost`.
+        Class labels with two distinct values. More classes are possible with ``join="all"`` and a
+        shape of at most two levels; each exit then has one vote per class, see `fit_adaboost`.
     shape : sequence of int, optional
         With ``growth="nested"``: the number of nodes of the trees of each level, innermost first,
         for at most 100 levels. The product is the maximum number of weak classifiers. Default: (8,
         8), or with ``join="all"`` (8, 30), or (31, 30) for more than two classes.
     growth : {"nested", "greedy"}
         "nested" builds the given shape. "greedy" has no shape: after each weak classifier it merges
-        the exits of the outermost subtree whose bound then decreases faster, see Notes. Both always
-        split the exit with the largest bound next.
+        the exits of the outermost subtree whose bound then decreases faster, see Notes. Both kinds
+        always split the exit with the largest bound next.
     max_nodes : int, optional
         With ``growth="greedy"``: the maximum number of weak classifiers. Default: 128.
     collect : {"additive", "sign"}
@@ -102,9 +102,10 @@ def fit_matryoshka(
         validation error is returned; ``record.validation`` has all errors. With
         ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each weak classifier with their number so far and
-        a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The record has the votes and
-        the certificate before nested trees are merged, but after a greedy merge.
+        Called as ``callback(step, record)`` after each weak classifier with the number of weak
+        classifiers so far and a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The
+        record has the votes and the certificate before nested trees are merged, but after a greedy
+        merge.
     **options
         See `GraphOptions`.
 
@@ -127,15 +128,16 @@ def fit_matryoshka(
     -----
     An additive merge does not change the certificate. Therefore the certificate is at most
     ``F(T_L, … F(T_1, rho))`` with the bound F of a tree and the factor rho of the worst weak
-    classifier, if the largest exit could be split at each step. If paths with different votes are
-    merged, the sign of their mean is used, weighted by reach.
+    classifier, if the largest exit could be split at each step. If merged paths have different
+    votes, the sign of their mean vote, weighted by reach, is used.
 
     Greedy growth maintains one tree of super-nodes, which are weak classifiers or merged subtrees.
     A subtree is a super-node and everything below it. Let T >= 2 be its number of weak classifiers,
     C(T) its certificate relative to the weight that enters it, and C(T - 1) the certificate before
-    the last weak classifier. If it has at least 3 open exits, they are merged if ``C(T) - C(T - 1)
-    > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole tree is checked first, then
-    the subtrees around the last weak classifier from the outermost inward. At most one is merged.
+    the last weak classifier. If the subtree has at least 3 open exits, these exits are merged if
+    ``C(T) - C(T - 1) > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole tree is
+    checked first, then the subtrees around the last weak classifier from the outermost inward. At
+    most one subtree is merged.
 
     References
     ----------
@@ -194,7 +196,7 @@ def fit_matryoshka(
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
-    """Return the options, in words, that limit the fit to two classes."""
+    """Return the names of the options that support only two classes, as text."""
     if join != "all":
         return f'with join={join!r} (join="all" allows more)'
     if len(sizes) > LEVELS_OF_MANY:

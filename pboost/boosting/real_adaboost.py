@@ -66,8 +66,8 @@ def fit_real_adaboost(
         Maximum number of weak hypotheses.
     weak_learner : Weak
         Weak learner from `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for
-        the features themselves, or ``hypothesis(train)`` for custom real-valued functions. Instead
-        of a stump also ``affine()``, ``oracle()`` or ``from_estimator()``.
+        the features themselves, or ``hypothesis(train)`` for custom real-valued functions.
+        ``affine()``, ``oracle()`` and ``from_estimator()`` are used like a stump.
     answer_scale : {"share", "log_odds", "sign"}, optional
         Output of each side of a stump: the difference of its class shares ("share", the default),
         half the log odds ("log_odds"), or -1 and +1 ("sign", discrete AdaBoost). It must be None
@@ -83,8 +83,8 @@ def fit_real_adaboost(
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Passed to the training function of ``hypothesis(train)``; not used otherwise.
     n_threads : int or None
-        Number of threads for the search, -1 for all. None uses as many as the work is worth. The
-        model does not depend on it.
+        Number of threads for the search, -1 for all. None selects the number by the amount of work.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far and a
         `pboost.growth.generic_greedy.RoundRecord`. Return True to stop.

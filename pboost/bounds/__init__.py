@@ -1,8 +1,8 @@
 """Numerical bounds on the training error and the test error of boosted models and votes.
 
-Bounds that take a factor rho assume that every weak classifier multiplies the certificate of its
+Bounds with the parameter `rho` assume that every weak classifier multiplies the certificate of its
 node by at most rho; a weak classifier with edge epsilon has rho = sqrt(1 - 4 epsilon^2). Arguments
-are numbers or arrays, which are broadcast; for numbers, the result is a float.
+are numbers or arrays. Arrays are broadcast. For numbers, the result is a float.
 
 Sources: [M] is "A theory of probabilistic boosting, decision trees and matryoshki" (E. Grossmann,
 arXiv:cs/0607110). [L] are the lecture notes cited in the documentation. [S] is R. E. Schapire, Y.
@@ -74,7 +74,7 @@ def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     T : array_like of float
         Number of weak classifiers, >= 0.
     rho : array_like of float
-        Factor of each, in [0, 1].
+        Factor of each weak classifier, in [0, 1].
 
     Returns
     -------
@@ -163,7 +163,7 @@ def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
 def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArray:
     """Return the bound F(T_L, F(T_(L-1), ... F(T_1, rho))) for trees nested in trees.
 
-    It holds for matryoshki that collect additively, if every sub-tree has all its nodes.
+    The bound holds for matryoshki with ``collect="additive"`` if every sub-tree is complete.
 
     Parameters
     ----------
@@ -238,8 +238,9 @@ def matryoshka2_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
 def sign_collapse_bound(F: ArrayLike) -> float | FloatArray:
     """Return the factor of a sub-tree with certificate F that is replaced by the sign of its votes.
 
-    As a weak classifier, its weighted error is at most F / 2, provided that the votes are not
-    smoothed or shrunk. Its factor may exceed F, so `nested_bound` does not hold for such sub-trees.
+    The sign of the votes is a weak classifier with a weighted error of at most F / 2, if the votes
+    are not smoothed or shrunk. The factor of this classifier may exceed F, so `nested_bound` does
+    not hold for such sub-trees.
 
     Parameters
     ----------
@@ -368,9 +369,9 @@ def rate_matryoshka(T: ArrayLike, C: ArrayLike) -> float | FloatArray:
 def best_nesting(T: int, rho: float) -> tuple[int, ...]:
     """Return the sizes with the smallest `nested_bound` for at most T weak classifiers.
 
-    The product of the sizes may be smaller than T, which may be a prime: (2, 5) usually has a lower
-    bound than (11,). The search is exact. Its time grows like T**(3/4), to about a second for
-    T = 1e6.
+    The product of the sizes can be smaller than T. For example, for T = 11 the sizes (2, 5) usually
+    have a lower bound than (11,). The search is exact. The search time grows as T**(3/4) and is
+    about one second for T = 1e6.
 
     Parameters
     ----------
@@ -610,8 +611,8 @@ def margin_generalization_bound(
     Notes
     -----
     With probability `confidence_level` the bound holds for all votes and all `theta` at once ([S],
-    theorems 1 and 2, with the constants of their proofs). It is of order sqrt(vc / m) / theta, up
-    to logarithms. With `vc`, it is below 1 only if m is in the millions.
+    theorems 1 and 2, with the constants of their proofs). The bound is of order sqrt(vc / m) /
+    theta, up to logarithms. With `vc`, the bound is below 1 only if m is in the millions.
 
     Examples
     --------
@@ -654,7 +655,7 @@ def _crowd(T: ArrayLike, gamma: ArrayLike, min_gamma: float = -0.5) -> list[Floa
 
 
 def members_needed(n: ArrayLike) -> float | FloatArray:
-    """Return ln(n)**2; `subagging_bound` requires a vote of more base learners than this.
+    """Return ln(n)**2; `subagging_bound` requires more base learners than this number.
 
     Parameters
     ----------
@@ -706,11 +707,11 @@ def subagging_bound(
     m, n : array_like of int
         Numbers of rows of each subsample and of the training set, 1 <= m <= n.
     variance : array_like of float, optional
-        Variance of the conditional expectation of K given one of the m rows. By default its largest
-        possible value, 4 p (1 - p) / m.
+        Variance of the conditional expectation of K given one of the m rows. By default the largest
+        possible variance, 4 p (1 - p) / m.
     beta : array_like of float, optional
         Expectation of D**2, where D is the change of K when one row is replaced by a new row, minus
-        the same change after another row has been replaced as well. By default its largest possible
+        the same change after another row has been replaced as well. By default the largest possible
         value, 16 p (1 - p), or 0 if m is 1.
     gamma : array_like of float, optional
         Maximum of the expectation of D**2, given the m rows and the new value of the first one. By
@@ -735,11 +736,11 @@ def subagging_bound(
 
     Notes
     -----
-    This is a corrected version of [QH], theorem 3. There, B and C enter with wrong powers, and `p`
-    is the error over new rows, for which the bound does not hold. The error over new rows is at
-    most the mean of the bound over them, if rows with p > 1/2 count as 1. The bound decreases with
-    `n_estimators`, but not to 0. It is useful only if m**2 is small compared to n, or if `beta`
-    and `gamma` are small. A tied vote counts as wrong.
+    This is a corrected version of [QH], theorem 3. In the published version, B and C have wrong
+    exponents, and `p` is the error over new rows, for which the bound does not hold. The error over
+    new rows is at most the mean of the bound over these rows, if the bound is set to 1 for rows
+    with p > 1/2. The bound decreases with `n_estimators`, but not to 0. It is useful only if m**2
+    is small compared to n, or if `beta` and `gamma` are small. A tied vote counts as wrong.
 
     Examples
     --------
@@ -819,8 +820,8 @@ def boosted_pmt_bound(
     -----
     This is [QH], theorem 6, with two changes: the second term is taken from [SF], theorem 4.6,
     where T multiplies `vc`, and the first term depends on the step. The published first term is for
-    ``step=1``, which does not hold for the update of [QH]. The second term is below 1 only for very
-    many rows.
+    ``step=1``, which is not valid for the weight update of [QH]. The second term is below 1 only
+    for very many rows.
 
     Examples
     --------

@@ -29,8 +29,9 @@ def clopper_pearson_upper(
     Returns
     -------
     float or ndarray of float64
-        The rate for which this many errors or fewer have probability 1 - confidence_level. It is
-        the quantile confidence_level of Beta(errors + 1, n - errors), or 1 if all rows are errors.
+        The rate for which at most `errors` errors occur with probability 1 - confidence_level. It
+        is the quantile confidence_level of Beta(errors + 1, n - errors), or 1 if all rows are
+        errors.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def most_errors(n: int, rate: float, delta: float) -> int:
     """Return the maximum number of errors that proves a rate of at most `rate`, or -1."""
     from scipy.special import bdtr
 
-    low, high = -1, n  # n errors in n rows prove no rate below 1
+    low, high = -1, n  # with n errors in n rows, the bound is 1
     if rate >= 1:
         return n
     while high - low > 1:
@@ -220,8 +221,8 @@ def most_errors(n: int, rate: float, delta: float) -> int:
 def hypergeometric_tail(marked: int, drawn: int, marked_left: int, left: int) -> float:
     """Return the one-sided p-value of Fisher's exact test for the number of marked items.
 
-    `drawn` items were drawn at random and `left` were not; `marked` and `marked_left` of them are
-    marked.
+    `drawn` items were drawn at random, and `marked` of these are marked. `left` items were not
+    drawn, and `marked_left` of these are marked.
     """
     from scipy.special import gammaln, logsumexp
 

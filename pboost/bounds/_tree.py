@@ -1,9 +1,9 @@
-"""The bound F(T, rho) of a boosted tree in full precision, its derivatives, and the best nesting.
+"""The bound F(T, rho) of a boosted tree in full precision, and the best nesting of trees.
 
 F is a ratio of Gamma functions at two points less than 1 apart. A difference of library log-gamma
-values would lose all digits for large T, so each term of Stirling's series is differenced on its
-own. `rho` is in [0, 1], and ``rest = 1 - rho`` is passed along with it: nested bounds depend on it
-if `rho` is near 1, where the rounded `rho` does not determine it.
+values would lose all digits for large T, so differences are computed for each term of Stirling's
+series. `rho` is in [0, 1]. The argument ``rest = 1 - rho`` is passed separately, because near 1 it
+cannot be computed accurately from the rounded `rho`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def terms_at_2() -> tuple[FloatArray, FloatArray]:
 
     The derivatives of log-gamma at 2 are given by zeta(k) - 1, which decreases like 2**-k.
     """
-    # Imported here because importing SciPy takes longer than the rest of `import pboost`.
+    # SciPy is imported here because this import would make `import pboost` slow.
     from scipy.special import zetac
 
     orders = np.arange(2, 60)
@@ -52,7 +52,7 @@ def log_ratio(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return F(T, rho) and 1 - F(T, rho), the second with a small relative error if T >= 1."""
+    """Return F(T, rho) and 1 - F(T, rho). If T >= 1, both have a small relative error."""
     tail = log_ratio(T, rho, rest)
     empty = T + rho == 0
     total = np.where(empty, 1.0, T + rho)
@@ -60,14 +60,14 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     # rho (T + 1) / (T + rho) = 1 - rest T / (T + rho)
     near_1 = -np.expm1(np.log1p(-np.minimum(rest, 0.5) * T / total) + tail)
     lack = np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
-    is_single = T == 1  # exactly a single weak classifier
+    is_single = T == 1  # exact for a single weak classifier
     return np.where(is_single, rho, bound), np.where(is_single, rest, lack)
 
 
 def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
     """Return F(2, F(2, ... bound)) with `levels` levels, where F(2, rho) = rho (1 + rho) / 2."""
     for level in range(int(levels.max(initial=0))):
-        # Near 1, rounding errors grow in the bound, but not in 1 - bound.
+        # If the bound is near 1, 1 - bound is more accurate.
         high = bound >= 0.5
         next_bound, next_rest = bound * (1 + bound) / 2, rest * (3 - rest) / 2
         next_bound = np.where(high, 1 - next_rest, next_bound)
@@ -78,7 +78,7 @@ def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return the logarithm of a bound, given also 1 - bound."""
+    """Return the logarithm of a bound, computed from the bound and from 1 - bound."""
     low = bound < 0.5
     with np.errstate(divide="ignore"):
         return np.where(low, np.log(bound), np.log1p(-np.where(low, 0.0, rest)))
@@ -113,7 +113,7 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
     bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
     outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
     for i, n in enumerate(budgets[1:].tolist(), start=1):
-        parts = _quotients(n)[:-1]  # ascending without n: the largest outermost tree comes first
+        parts = _quotients(n)[:-1]  # ascending, so the largest outermost tree comes first
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))

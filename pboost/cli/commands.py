@@ -1,4 +1,4 @@
-"""The commands fit, evaluate, predict and show for files of the user, and a demonstration."""
+"""Implement the commands fit, evaluate, predict, show and demo."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ from pboost.values import Array, FloatArray, with_bar
 
 #: Default depth of the base learners of SAMME.
 SAMME_DEPTH = 3
-#: Sizes of the models in the demonstration: boosting rounds, nodes of trees, soft trees, a shape.
+#: Sizes of the models in the demonstration.
 ROUNDS = (5, 20, 100, 400)
 NODES = (1, 3, 7, 15)
 SOFT_NODES = (15, 31)
 SHAPE = (4, 4, 4)
-#: Plot marker of each family of models. An asterisk marks models with uncertain comparisons.
+#: Plot marker of each family of models. `FOOTNOTE` explains the asterisk.
 MARKERS = {"AdaBoost": "o", "boosted tree": "s", "soft tree*": "^", "matryoshka*": "D"}
 FOOTNOTE = (
     "* observation model of AdaTree 2: the certificate bounds the error of randomized predictions"
@@ -139,8 +139,8 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
     task = targets_of(y).task if task is None else task
     if task is None:
         raise CommandError(
-            f"column {options.target!r}: got more than {MOST_CLASSES} distinct integers, which can "
-            "be classes or a regression; pass --task classification or --task regression"
+            f"column {options.target!r}: got more than {MOST_CLASSES} distinct integers, which may "
+            "be classes or a continuous target; pass --task classification or --task regression"
         )
     if task == CLASSIFICATION:
         _check_classes(np.unique(y), options)
@@ -160,11 +160,11 @@ def _decided_task(options: Namespace) -> str | None:
 
 def _check_classes(values: Array, options: Namespace) -> None:
     """Raise CommandError if the model does not support these classes."""
-    numbers = "for a regression pass --task regression and --model " + _listed(OF_NUMBERS, "or")
+    numbers = "for regression, pass --task regression and --model " + _listed(OF_NUMBERS, "or")
     if is_continuous(values):
         raise CommandError(
-            f"column {options.target!r}: expected class labels, got {len(values)} distinct numbers "
-            f"with fractions; {numbers}"
+            f"column {options.target!r}: expected class labels, got {len(values)} distinct "
+            f"non-integer numbers; {numbers}"
         )
     takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
     takes_any = takes_any or vars(options).get("join") == "all"
@@ -246,7 +246,7 @@ def _settings(of: str, kind: str, options: Namespace) -> dict[str, Any]:
 def _adjusted(
     fit: Callable[..., Any], settings: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Adjust the function and its options for switches that are not parameters."""
+    """Apply --pruned, --published and other options that are not parameters."""
     is_pruned, is_published = (settings.pop(name, False) for name in ("pruned", "published"))
     model = arguments["model"]
     is_split = model in SWITCHES["one_vs_rest"][0] and settings.pop("one_vs_rest", False)
@@ -290,7 +290,7 @@ def run_demo(options: Namespace) -> None:
 
 
 def _compared() -> list[tuple[str, str, partial[pb.models.DecisionGraph]]]:
-    """Return family, size and fit function of the models to compare."""
+    """Return the models to compare, as tuples of family, size and fit function."""
     fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, n_estimators=n)) for n in ROUNDS]
     for n in NODES:
         size = "1 node" if n == 1 else f"{n} nodes"
@@ -326,7 +326,7 @@ def _comparison(results: list[tuple[str, str, pb.inspection.CrossValidation]]) -
 
 
 def _empty_figure(path: str) -> Any:
-    """Return an empty figure, after a check that it can be written."""
+    """Check that the plot can be written to `path`, and return an empty figure."""
     figure = require("matplotlib.figure", "demo").Figure(figsize=(6, 4), layout="constrained")
     known = figure.canvas.get_supported_filetypes()
     if _suffix(path) not in known:

@@ -1,7 +1,7 @@
-"""The options of models: the parameters of fit functions, weak learners and observation models.
+"""Model options: parameters of fit functions, weak learners and observation models.
 
-Names, defaults, types and choices are read from their signatures and help from their docstrings, so
-that a new parameter of a function is an option of the command line at once.
+The options are read from the signatures and docstrings of these functions, so a new parameter
+automatically becomes a command line option.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ share = number(" in (0, 1]", lambda x: 0 < x <= 1)
 
 
 def draws(text: str) -> int | str:
-    """Parse the number of draws, or the rule that stops them."""
+    """Parse a number of draws, or "first_increase"."""
     max_draws = pb.observation.sampling.MOST_DRAWS
     if text == "first_increase":
         return text
@@ -89,7 +89,7 @@ def draws(text: str) -> int | str:
 
 
 def columns(text: str) -> int | str | None:
-    """Parse a number of features, or a rule for it."""
+    """Parse a number of features, "sqrt", "log2" or "all"."""
     if text in ("sqrt", "log2"):
         return text
     return None if text == "all" else count(text)
@@ -157,7 +157,7 @@ def encoding(text: str) -> str:
     return text
 
 
-#: Parsers and placeholders of options that are not a positive integer, a number or text.
+#: Parsers and placeholders of options whose values need their own checks.
 READERS: dict[str, tuple[TextReader, str]] = {
     "max_depth": (depth, "N"),
     "n_terms": (integer(2), "N"),
@@ -227,17 +227,17 @@ SEVERAL_CLASSES = tuple(
 OF_NUMBERS = tuple(
     name for name, fit in MODELS.items() if "task" in inspect.signature(fit).parameters
 )
-#: Models with multiclass base learners or leaves, for which one-vs-rest is of no use.
+#: Models that do not need one-vs-rest, because their base learners or leaves are multiclass.
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
-#: Budget options, one of which ``--model budget`` requires, and options that are not available:
-#: feature costs need names, and ``--cv`` belongs to another command.
+#: ``--model budget`` requires one of the options `BUDGETS`. The options `NOT_TYPED` are not
+#: available on the command line.
 BUDGETS, NOT_TYPED = (
     ("mean_comparisons", "max_comparisons", "max_bytes"),
     ("mean_feature_cost", "cv"),
 )
 #: Weak learners with numeric outputs, and the only model that accepts them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
-#: Options of most models. Error messages for other models do not list all that have them.
+#: Options of most models. Error messages do not list all models that support them.
 GENERAL = (
     "weak_learner",
     "criterion",
@@ -250,10 +250,10 @@ GENERAL = (
     "n_threads",
     "one_vs_rest",
 )
-#: Command line names of parameters with other names, and parameters set by ``--seed``.
+#: Parameters that have another name on the command line, and parameters set by ``--seed``.
 RENAMED: dict[str, str] = {}
 SEEDS = ("rng", "seed")
-#: ``--one-vs-rest`` fits one model per class; this option of SBPMT is about trees in one model.
+#: ``--one-vs-rest`` fits one model per class; ``one_vs_rest`` of SBPMT applies within one model.
 RENAMED["fit_sbpmt.one_vs_rest"] = "one_vs_rest_by"
 #: Options that are not parameters: their models and help.
 SWITCHES = {
@@ -267,7 +267,7 @@ SWITCHES = {
 
 
 class CliOption(NamedTuple):
-    """Command line option of a function.
+    """A parameter of a function that is an option of the command line.
 
     Attributes
     ----------
@@ -294,21 +294,21 @@ class CliOption(NamedTuple):
 
 
 def members(kind: Any) -> list[Any]:
-    """Return the types of a union, without those of `ArrayLike`, or the type itself."""
+    """Return the types of a union, except the types of `ArrayLike`, or the type itself."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     arrays = set(get_args(ArrayLike))
     return [item for item in kinds if item not in arrays] if arrays <= set(kinds) else list(kinds)
 
 
 def type_name(kind: Any) -> str:
-    """Return the name of a type: that of a `Literal` of strings is str."""
+    """Return the name of a type, "str" for a `Literal`."""
     if kind is type(None):
         return "None"
     return "str" if get_origin(kind) is Literal else getattr(kind, "__name__", str(kind))
 
 
 def declared(function: Callable[..., Any]) -> dict[str, CliOption]:
-    """Return the options of a function that a text can stand for."""
+    """Return the parameters of a function whose values can be written as text."""
     documented, hints = parameters_in(inspect.getdoc(function)), get_type_hints(function)
     options = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -369,7 +369,7 @@ def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
             options["weak_learner"] = CliOption(
                 "weak_learner", "str", choices=kinds, words="weak learner of each node"
             )
-            # An option of both the booster and its weak learner belongs to the booster.
+            # If the booster and its weak learner share an option, it is passed to the booster.
             for learner in KINDS["weak_learner"]:
                 for name in options.keys() & declared_options["weak_learner", learner].keys():
                     del declared_options["weak_learner", learner][name]
@@ -397,7 +397,7 @@ def flag(name: str) -> str:
 
 
 def check_model_options(options: Namespace) -> None:
-    """Raise UsageError for an option that the chosen model or observation model lacks."""
+    """Raise UsageError for an option that the chosen model does not have."""
     arguments = vars(options)
     chosen = {"model": options.model, "weak_learner": "stump", "observation": "exact"} | arguments
     for name in OWNERS:
@@ -425,7 +425,7 @@ def check_model_options(options: Namespace) -> None:
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
-    """Raise UsageError if the chosen kind lacks an option, or this value of it."""
+    """Raise UsageError if the chosen model does not support an option or its value."""
     owners, model_options, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
     families = {family for family, _ in owners}
     for other in ("weak_learner", "observation"):
@@ -459,18 +459,18 @@ def _check_matryoshka(arguments: Mapping[str, object]) -> None:
         raise UsageError("--shape requires --growth nested; for --growth greedy use --max-nodes")
 
 
-# Conversion of library messages: options as on the command line, and row numbers from 1.
+# Library messages are converted: options get hyphens, and rows are numbered from 1.
 
 #: Parameters with another name on the command line.
 TYPED = {"rng": "seed", "sample_weight": "sample_weight"}
 #: Command line names of further arguments in library messages.
 _ARGUMENTS = {**TYPED, "y": "target"}
-#: Library hints that are replaced because they do not follow the usual pattern.
+#: Hints in library messages and their replacements on the command line.
 _SENTENCES = {
     NAMED: "pass it in --categorical-features",
     NAME_OR_ENCODE: "; use --categorical-features for categorical columns",
 }
-#: Option with value, quoted text, row number, and the argument at the start of a message.
+#: Pattern of the parts of a library message to convert; quoted text is left unchanged.
 _PARTS = re.compile(
     r"""\b(?P<option>\w+)=(?:"(?P<value>[^"]*)"|(?P<word>\w+))|(?<!\w)'[^']*'|\brow\ (?P<row>\d+)\b
     |^(?P<argument>\w+):""",

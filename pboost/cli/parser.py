@@ -41,19 +41,20 @@ WORDS = {
     "odds, or -1 and +1 (sign)",
     "estimator": "Estimate of the probability from k of R outputs: (1 + k) / (R + 2) (map) or "
     "k / R (ml)",
-    "impurity": "Impurity of a leaf, which splits reduce",
+    "impurity": "Impurity of a node, which splits reduce",
     "join": "Whether the outermost trees are combined by sign or by all of their open exits",
     "categorical_smoothing": "Strength of the penalty on differences between categories that may "
     "be due to chance",
     "missing": "Whether training rows can have missing values (learn) or not (error)",
-    "n_iter_no_change": "Stop after so many nodes or trees without a lower error on the validation "
-    "rows of --validation (default: 50)",
+    "n_iter_no_change": "Stop when the error on the rows of --validation has not decreased for "
+    "this number of nodes or trees (default: 50)",
     "search": "Candidate thresholds: all (exact), bin edges (binned), or depending on the size of "
     "the data (auto)",
-    "shape": "Number of nodes of an innermost tree, of such trees in the next level, and so on",
-    "task": "Whether the target is a class or a number. By default, text, truth values and at most "
-    "20 distinct integers are classes, and numbers with fractions are a regression; required for "
-    "more distinct integers",
+    "shape": "Number of nodes in an innermost tree, number of these trees in a tree of the next "
+    "level, and so on",
+    "task": "Whether to predict a class or a number. The default is classification for text, "
+    "truth values and at most 20 distinct integers, and regression for non-integer numbers. "
+    "Required for more distinct integers",
     "votes": "Whether each branch of a stump votes with its own log odds (domain) or both with "
     "the same magnitude (symmetric)",
 }

@@ -76,7 +76,7 @@ def load_model(path: str) -> Model:
     """Load a model from a file or standard input."""
     if path != STREAM:
         return pb.load(path)
-    # Loading needs random access, so that standard input is copied to a file.
+    # Loading needs random access, so standard input is copied to a file.
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "model")
         with opened(path) as source, open(copy, "wb") as file:

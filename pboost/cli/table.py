@@ -1,4 +1,4 @@
-"""Tables of the user: reading and writing files, and the types of their columns."""
+"""Read and write tables, and determine the types of their columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DataFrame: TypeAlias = Any
 
 _UNREADABLE = (ValueError, EOFError, zlib.error, gzip.BadGzipFile)
 _GZIP_MAGIC = b"\x1f\x8b"
-#: First bytes of spreadsheets: new ones, which are zip files, and old ones.
+#: First bytes of Excel files: zip files (.xlsx) and the older format (.xls).
 _SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _LONGER_ROW = re.compile(r"in line (\d+), saw \d+|Length of header or names")
 #: First bytes of Parquet files.
@@ -73,7 +73,7 @@ class Format(NamedTuple):
         return how
 
     def pointed(self, text: str) -> str:
-        """Swap the decimal separator of a number with the point."""
+        """Swap points and decimal separators in a number."""
         return text.translate(str.maketrans("." + self.decimal, self.decimal + "."))
 
 
@@ -156,7 +156,7 @@ def _checked(table: DataFrame | None, header: Sequence[str], path: str) -> DataF
 def exact_numbers(pandas_version: str) -> dict[str, str]:
     """Return arguments that make ``read_csv`` parse numbers exactly like Python."""
     major, minor = map(int, pandas_version.split(".")[:2])
-    # Since pandas 3.1 this is the default, and the option is deprecated.
+    # Since pandas 3.1, "round_trip" is the default and the option is deprecated.
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
@@ -242,9 +242,9 @@ def _numbers(table: DataFrame, name: str, form: Format) -> FloatArray:
 
 
 def typed(table: DataFrame, form: Format, categorical_features: Sequence[str]) -> DataFrame:
-    """Return features, in which text columns are categorical unless they are mostly numbers.
+    """Convert text columns to categorical features, except columns that are mostly numbers.
 
-    Raises CommandError for columns that are neither.
+    Raises CommandError for a mixture of numbers and text.
     """
     table = table.copy()
     for name in table.columns:
@@ -275,7 +275,7 @@ def _is_category(column: DataFrame) -> bool:
 
 
 def _as_labels(column: DataFrame, form: Format) -> Array:
-    """Return class labels as numbers or truth values if all texts are such, else as text.
+    """Return class labels as numbers or truth values if all texts can be converted, else as text.
 
     Numbers with leading zeros remain text: ``01`` differs from ``1``.
     """
@@ -308,7 +308,7 @@ def texts_of(model: Model) -> list[str]:
 
 
 def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFrame:
-    """Return the features of a model, in its order; all columns if the model has no names."""
+    """Return the columns that a model requires, or all columns if it has no feature names."""
     names = table.columns if model.feature_names is None else model.feature_names
     missing = [name for name in names if name not in table.columns]
     if missing:
@@ -376,7 +376,7 @@ def _check_large(column: DataFrame, name: str) -> None:
     """Raise CommandError for the first integer that float64 cannot represent."""
     row = first_inexact(column.to_numpy()) if column.dtype.kind in "iu" else -1
     if column.dtype.kind not in "biuf":
-        # Pandas keeps integers beyond 64 bits as objects or text, with the rest of the column.
+        # pandas reads a column with integers beyond 64 bits as objects or text.
         texts = (str(value).strip() if isinstance(value, str | int) else "" for value in column)
         large = (i for i, text in enumerate(texts) if _is_large(text))
         row = next(large, -1)

@@ -22,14 +22,14 @@ CostGroupOption: TypeAlias = Mapping[str, Sequence[str | int]] | Sequence[Sequen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureCosts:
-    """Costs of items. A row pays for each item once, however often its features are used.
+    """Costs of items. Each item is charged once per row, even if its features are used repeatedly.
 
     Attributes
     ----------
     cost : ndarray of float64, shape (n_items,)
         Positive costs of the items, which are single features or groups.
     item : ndarray of int32, shape (d, 2)
-        Items of each feature: its own and its group, or -1.
+        Two items per feature: the feature itself and its group. -1 means none.
     comparison : float
         Cost of a comparison, in addition to its features.
     tradeoff : float or None
@@ -47,11 +47,11 @@ class FeatureCosts:
         object.__setattr__(self, "item", freeze(self.item, np.int32))
 
     def items_of(self, read: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the items (n, n_items) paid for if these features (n, d) are used."""
+        """Return the items (n, n_items) that are charged for the used features (n, d)."""
         return items_of(self.item, read, len(self.cost))
 
     def of_columns(self, read: NDArray[np.bool_]) -> FloatArray:
-        """Return the cost of each row if these features (n, d) are used."""
+        """Return the cost of each row for the used features (n, d)."""
         total: FloatArray = np.where(self.items_of(read), self.cost, 0.0).sum(axis=1)
         return total
 
@@ -115,14 +115,14 @@ class CostOptions(TypedDict, total=False):
     ----------
     feature_costs : sequence of float or mapping, optional
         Nonnegative costs: one per feature, or a mapping of names or positions, in which missing
-        features cost 0. A row pays for a feature once. Splits are selected by the decrease of the
-        criterion divided by their cost, which is `comparison_cost` plus the feature cost if no
+        features cost 0. Each feature is charged once per row. Splits are selected by the decrease
+        of the criterion divided by their cost: `comparison_cost`, plus the feature cost if no
         ancestor uses the feature.
     cost_groups : mapping or sequence of sequences of str or int, optional
-        Groups of features that are acquired together, with or without names. A row pays for a
-        group once. If `feature_costs` contains the name of a group, this cost is added to the costs
-        of its features. Otherwise the group costs as much as its most expensive feature, and its
-        features cost nothing more.
+        Groups of features that are acquired together, with or without names. Each group is
+        charged once per row. If `feature_costs` contains the name of a group, its cost is added to
+        the costs of its features. Otherwise the cost of the group is the maximum cost of its
+        features, and the features themselves are free.
     comparison_cost : float, optional
         Positive cost of a comparison, in addition to its feature. Larger values reduce the effect
         of feature costs. Default: 1 percent of the mean feature cost.
@@ -200,7 +200,7 @@ def _amounts(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the costs of single features (d,) and of groups.
 
-    A group without a cost takes the maximum of its features, whose own costs become 0.
+    A group without a cost takes the maximum cost of its features; they then cost 0.
     """
     column_cost, fee = np.zeros(d), np.full(len(cost_groups), np.nan)
     called = {name: number for number, (name, _) in enumerate(cost_groups) if name is not None}

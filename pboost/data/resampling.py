@@ -45,7 +45,7 @@ def assign_folds(
     Warns if a class has fewer rows than there are folds.
     """
     values, code = as_codes(labels)
-    # Rows of weight 0 form separate strata, because they do not count for their class.
+    # Rows of weight 0 form separate strata, because they do not influence the fit.
     idle = np.zeros(len(labels), bool) if weight is None else weight == 0
     classes = range(len(values))
     strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in classes]
@@ -54,8 +54,8 @@ def assign_folds(
     name = repr(values[sizes.index(rarest)].item())
     if rarest < (2 if len(sizes) == 2 else 1):
         raise ValueError(
-            f"y: expected enough rows{weighed} of two classes outside each fold, got {rarest} of "
-            f"class {name}"
+            f"y: expected enough rows{weighed} of two classes for each training set, got {rarest} "
+            f"of class {name}"
         )
     if folds > max(sizes):
         raise ValueError(
@@ -65,7 +65,7 @@ def assign_folds(
     if folds > rarest:
         warnings.warn(
             f"y: class {name} has {rarest} row{'s' * (rarest != 1)}{weighed}, fewer than the "
-            f"{folds} folds, so that it is missing in some of them",
+            f"{folds} folds; some folds will not contain it",
             UserWarning,
             stacklevel=5,  # the caller of the decorated function
         )
@@ -75,7 +75,7 @@ def assign_folds(
 def any_folds(
     code: IntArray, weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return the test fold of each row, stratified by class; classes may be rare."""
+    """Return the test fold of each row, stratified by class. Rare classes are allowed."""
     idle = np.zeros(len(code), bool) if weight is None else weight == 0
     n_rows = len(code) - int(np.count_nonzero(idle))
     if n_rows < 2:
@@ -109,7 +109,7 @@ def hold_out(
 def held_of_classes(
     classes: Sequence[Array], share: float, generator: np.random.Generator
 ) -> list[Array]:
-    """Return a random part of the rows of each class, independent of the row numbers."""
+    """Return a random part of the rows of each class. The draws do not depend on row numbers."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise ValueError(
             "validation: expected at least two rows of positive weight, one for training and one "
@@ -132,7 +132,7 @@ def _draw(rows: Array, share: float, generator: np.random.Generator) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bags:
-    """Samples of the rows for the base learners, each determined by the seed and its number.
+    """Random samples of rows for base learners. The seed and the number determine each sample.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Bags:
         return child(self.seed, member)
 
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
-        """Return the row weights of a base learner, 0 if not drawn, and its generator."""
+        """Return the row weights (0 for rows not drawn) and the generator of a base learner."""
         generator = self.stream(member)
         n = len(self.rows)
         if not self.replace and self.size == n:
@@ -187,7 +187,7 @@ def times_drawn(
     is_repeated: bool,
     some: tuple[int, int] | None = None,
 ) -> NDArray[np.intp]:
-    """Return how often each of n rows is drawn, or only those in the range `some`."""
+    """Return how often each of n rows is drawn. `some` restricts the result to a range of rows."""
     if not is_repeated:
         times = np.zeros(n, dtype=np.intp)
         times[generator.choice(n, size, replace=False, shuffle=False)] = 1
@@ -278,7 +278,7 @@ class HoldOut(NamedTuple):
     generator : numpy.random.Generator
         Source of randomness.
     keeps_levels : bool
-        Whether category numbers come from an existing model and must not change.
+        Whether to keep the category numbers of an existing model.
     """
 
     share: float
@@ -300,7 +300,7 @@ class HoldOut(NamedTuple):
 def _entries_held_out(
     entries: Entries, listed: NDArray[np.intp], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return all entries of a random part of the rows that have the listed entries.
+    """Select a random part of the rows of the listed entries, and return all their entries.
 
     The rows are stratified by their most probable class; classes with one row are skipped.
     """
@@ -349,8 +349,8 @@ class HeldRows:
     ) -> tuple[HeldRows, BinnedColumns]:
         """Encode the validation rows with the bins of the training rows.
 
-        `values` contains all rows. A missing value has no code if the feature was complete in
-        training; the validation rows then keep their values.
+        `values` contains all rows. If a feature was complete in training, its missing
+        values have no code; the validation rows then keep their values.
         """
         rows = np.unique(self.input_rows).astype(np.int32)
         special = columns.special

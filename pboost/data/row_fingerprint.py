@@ -1,10 +1,10 @@
 """Digest of training rows, to detect whether new rows are among them.
 
-The digest keeps the `MOST` smallest hashes of the distinct rows, a bottom-k sketch [1]_: a new row
-whose hash is in this range was in the training data exactly if its hash is kept. The upper 16 bits
-of a hash come from the first columns, so that most rows need not be read further, and 32 bits from
-all columns. The hash fills the upper 48 bits of a number. The lower 16 bits contain the count of
-the row, at most 65,535.
+The digest contains the `MOST` smallest hashes of the distinct rows (a bottom-k sketch [1]_). If the
+hash of a new row is in the range of the digest, the row was in the training data exactly if the
+digest contains its hash. Each entry has 64 bits: 16 bits of a hash of the first columns, 32 bits of
+a hash of all columns, and the count of the row, at most 65,535. Hashing the first columns is enough
+to exclude most rows.
 
 References
 ----------
@@ -29,18 +29,18 @@ from pboost.threads import run_ranges
 from pboost.values import FloatArray, Floats, IntArray
 
 Digest: TypeAlias = NDArray[np.uint64]
-#: Maximum number of distinct rows in a digest, which is then one kilobyte.
+#: Maximum number of distinct rows in a digest. A digest of this size takes one kilobyte.
 MOST = 128
 COUNT_BITS = np.uint64(16)
 MOST_COUNT = np.uint64(2**16 - 1)
-#: Number of columns in the upper 16 bits of a hash, and number of values of these bits.
+#: Number of columns in the first hash, and number of possible values of this hash.
 FIRST, COARSE = 2, 2**16
 
 
 class DigestOverlap(NamedTuple):
-    """Number of compared rows, and of those found in a digest.
+    """Number of rows compared with a digest, and number of rows found in it.
 
-    `repeated` of the `rows` training rows in the digest's range of hashes have duplicates.
+    The digest represents `rows` training rows, of which `repeated` have duplicates.
     """
 
     n_found: int
@@ -52,7 +52,7 @@ class DigestOverlap(NamedTuple):
     def natural(self) -> float:
         """Good-Turing estimate [2]_ of the fraction of new rows that occur in training by chance.
 
-        It is the fraction of training rows with duplicates.
+        The estimate is the fraction of training rows with duplicates.
         """
         return self.repeated / self.rows if self.rows else 0.0
 
@@ -129,7 +129,7 @@ def digest(hashed: Digest) -> Digest:
 def merged(*digests: Digest | None) -> Digest | None:
     """Merge digests, or return None if there is none.
 
-    The count of a row is the maximum of its counts, because the digests may be of the same table.
+    Counts of a row are not added, because the digests may come from the same table.
     """
     known = [item for item in digests if item is not None]
     return reduce(_both, known) if known else None

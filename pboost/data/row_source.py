@@ -31,9 +31,9 @@ class LabelOptions(TypedDict, total=False):
     Parameters
     ----------
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        Class probabilities of each row, in place of `y`. A row counts for each class with its
-        weight times the probability. One dimension contains the probability of the second of two
-        classes.
+        Class probabilities of each row, in place of `y`. A row has the weight
+        ``probability * sample_weight`` for each class. For two classes, `y_proba` can be
+        one-dimensional and contain the probability of the second class.
     classes : array_like of shape (J,), optional
         Class labels of the columns of `y_proba`. Default: 0, 1, ..., or the column names.
     sample_weight : array_like of shape (n,), optional
@@ -98,7 +98,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def take(self, rows: Array) -> Any:
-        """Return a source of selected rows, numbered in ascending order, with the same bins."""
+        """Return a row source with the selected rows and the same bins."""
 
     @abstractmethod
     def apply(self, function: Callable[..., T], *arguments: object) -> list[T]:
@@ -114,15 +114,15 @@ class RowSource(ABC):
 
     @abstractmethod
     def growth(self, kind: type[T]) -> type[T]:
-        """Return the growth strategy of this kind for the rows of a source."""
+        """Return the class that implements a growth strategy for the rows of this source."""
 
     @abstractmethod
     def task(self, task: Task | None) -> Task:
-        """Return the task, or if it is None the task implied by the targets."""
+        """Return `task`, or the task implied by the targets if `task` is None."""
 
     @abstractmethod
     def trees(self, task: str, search: str) -> Problem:
-        """Return the problem of a tree fit, which refers to the rows without containing them."""
+        """Return the problem of a tree fit. The problem does not contain the rows."""
 
     @abstractmethod
     def default_loss(self, task: Task | None) -> Any:
@@ -132,7 +132,7 @@ class RowSource(ABC):
     def sums(
         self, loss: Any, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack
     ) -> Any:
-        """Return the rows of a gradient boosting fit; `ends` releases them."""
+        """Return the rows of a gradient boosting fit. Closing `ends` releases these rows."""
 
 
 def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:

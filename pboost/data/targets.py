@@ -1,4 +1,4 @@
-"""Targets: class labels, class probabilities or numbers, and the task that they imply."""
+"""Check targets (class labels, class probabilities or numbers) and determine the task."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from pboost.values.options import (
 
 #: Tolerance of the sum of the probabilities of a row.
 SLACK = 1e-6
-#: Maximum ratio of mean weight to common unit at which weights count as numbers of copies.
+#: Maximum ratio of the mean weight to a common unit.
 MOST_COPIES = 1000.0
 
 
@@ -77,7 +77,7 @@ class Entries:
 
 
 class Classes(NamedTuple):
-    """Class labels, and the class and weight of each entry; without `entries`, of each row."""
+    """Class labels, and the class and weight of each entry (of each row if `entries` is None)."""
 
     classes: Any  # None for a regression
     label: Array
@@ -85,7 +85,7 @@ class Classes(NamedTuple):
     entries: Entries | None = None
 
     def weights_of_rows(self, sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
-        """Return the sample weights of the n rows, also for class probabilities."""
+        """Return the sample weights of the n rows, even if there are class probabilities."""
         return self.weights if self.entries is None else as_weights(sample_weight, n)
 
 
@@ -200,7 +200,7 @@ def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str)
 def numbers_given(y: object) -> Any:
     """Return the targets of a regression unchanged; raise ValueError for `SoftLabels`."""
     if isinstance(y, SoftLabels):
-        raise ValueError("y_proba: expected y for a regression, got class probabilities")
+        raise ValueError("y_proba: expected None for regression, got class probabilities; pass y")
     return y
 
 
@@ -212,7 +212,7 @@ def labels_of_rows(y: object, y_proba: ArrayLike | None, classes: object = None)
     y : array_like or None
         Class labels or targets.
     y_proba : array_like of shape (n, J) or (n,), data frame, or None
-        Class probabilities. One dimension contains the probabilities of the second of two classes.
+        Class probabilities. One-dimensional probabilities are for the second of two classes.
     classes : array_like of shape (J,), optional
         Class labels of the columns. By default the column names of a data frame, or 0, ..., J - 1.
 
@@ -232,7 +232,7 @@ def labels_of_rows(y: object, y_proba: ArrayLike | None, classes: object = None)
             )
         return y
     if y is not None:
-        raise ValueError("y, y_proba: expected one of them, got both")
+        raise ValueError("y, y_proba: expected only one of these arguments, got both")
     return _soft_labels(y_proba, classes)
 
 
@@ -350,8 +350,8 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     -------
     ndarray of float64, shape (n,)
         Pass it to a fit function as ``sample_weight``. A row of weight w in a class of total weight
-        m gets ``w * total / (J * m)``, where ``total`` is the sum of all weights and J the number
-        of classes. Without `sample_weight`, all weights are 1.
+        m gets ``w * total / (J * m)``; ``total`` is the sum of all weights and J the number of
+        classes. Without `sample_weight`, all weights are 1.
 
     Raises
     ------
@@ -395,8 +395,7 @@ def weighed(
 
     With `in_any_order`, the scale does not depend on the order of the rows.
     """
-    # A single allocation: the memory freed by a fit then stays below twice its largest block, which
-    # allocators keep for the next fit instead of requesting and clearing new pages.
+    # Allocate once: the allocator can then keep the memory that a fit frees for the next fit.
     both, exponent = np.empty((2, n)), 0
     weight, fixed = both[0], both[1].view(np.int64)
     if weights is None:
@@ -409,9 +408,9 @@ def weighed(
 
 
 def weight_of_copy(weights: FloatArray | None) -> float:
-    """Return the weight of one copy of a row: the common unit of all weights, or else their mean.
+    """Return the common unit of all weights, or the mean weight if there is no common unit.
 
-    Scaling all weights, or replacing weights by copies of rows, has no effect on later results.
+    Dividing by the unit makes a fit independent of the scale of the weights.
     """
     if weights is None:
         return 1.0
@@ -423,9 +422,9 @@ def weight_of_copy(weights: FloatArray | None) -> float:
 def unit_of(
     greatest: float, mean: float, smallest: float, rest: Callable[[float], float | None]
 ) -> float:
-    """Return the unit as in `weight_of_copy`, with mean and minimum relative to the maximum.
+    """Compute the unit for `weight_of_copy`; `mean` and `smallest` are fractions of the maximum.
 
-    `rest` is `least_rest` of all weights, as a function of the unit.
+    ``rest(unit)`` returns `least_rest` of all weights.
     """
     unit = smallest
     while unit * MOST_COPIES > mean:
@@ -437,7 +436,7 @@ def unit_of(
 
 
 def least_rest(weights: FloatArray, unit: float) -> float | None:
-    """Return the smallest nonzero distance of a weight in units from an integer, or None."""
+    """Return the smallest nonzero distance of ``weight / unit`` from an integer, or None."""
     parts = weights / unit
     left = np.abs(parts - np.rint(parts))
     return float(left[left > 1e-6].min()) if (left > 1e-6).any() else None
@@ -484,7 +483,7 @@ class TaskOption(TypedDict, total=False):
     ----------
     task : {"classification", "regression"}, optional
         Type of the target. By default, text, booleans and at most 20 distinct integers are
-        classes, and numbers with fractions are a regression. Required if `y` has more distinct
+        classes, and non-integer numbers are a regression. Required if `y` has more distinct
         integers, unless `criterion` implies the task.
     """
 
@@ -492,12 +491,12 @@ class TaskOption(TypedDict, total=False):
 
 
 class Targets(NamedTuple):
-    """Summary of targets that determines the task. `joined` combines those of several batches.
+    """Summary of targets that determines the task. `joined` combines several summaries.
 
     Attributes
     ----------
     are_numbers : bool
-        Whether they are numeric, but not boolean.
+        Whether the targets are numeric, but not boolean.
     are_whole : bool
         Whether all numbers are integers.
     values : ndarray
@@ -510,7 +509,7 @@ class Targets(NamedTuple):
 
     @property
     def task(self) -> Task | None:
-        """Task, or None if many distinct integers can be classes or a regression."""
+        """Task, or None if it is ambiguous."""
         if not self.are_numbers:
             return CLASSIFICATION
         if not self.are_whole:
@@ -524,7 +523,7 @@ NOTHING = Targets(True, True, NO_VALUES)
 
 
 def targets_of(y: object) -> Targets:
-    """Summarize targets to determine the task; invalid ones are rejected later."""
+    """Summarize targets to determine the task; invalid targets are rejected later."""
     array = target_array(y)
     if array.ndim != 1:
         return NOTHING
@@ -553,8 +552,8 @@ def known_task(targets: Targets) -> Task:
     """Return the task of targets; raise ValueError if it is ambiguous."""
     if targets.task is None:
         raise ValueError(
-            f"y: got more than {MOST_CLASSES} distinct integers, which can be classes or a "
-            'regression; pass task="classification" or task="regression"'
+            f"y: got more than {MOST_CLASSES} distinct integers, which may be classes or a "
+            'continuous target; pass task="classification" or task="regression"'
         )
     return targets.task
 
@@ -562,7 +561,7 @@ def known_task(targets: Targets) -> Task:
 def task_of(y: object, task: Task | None, decided: Task | None = None) -> Task:
     """Return "classification" or "regression"; `task` takes precedence over `decided` and `y`.
 
-    Text, booleans and at most 20 distinct integers are classes, and numbers with fractions are a
+    Text, booleans and at most 20 distinct integers are classes, and non-integer numbers are a
     regression. More distinct integers raise a ValueError.
 
     Parameters

@@ -67,7 +67,7 @@ from pboost.data.targets import (
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, TableLike, check_choice
 
-#: Class code of rows without weight in a binary classification.
+#: Class code of rows of weight 0 in a binary classification.
 _LEFT_OUT = np.uint8(2)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0)
@@ -89,13 +89,13 @@ Project: TypeAlias = Callable[[Floats, IntArray, FloatArray | None], Projections
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Problem:
-    """X, y and weights after all checks, for fits with any row weights.
+    """X, y and sample weights of a fit, after all checks.
 
     Attributes
     ----------
     columns : Features, SortedColumns, BinnedColumns or RowTable
         The features. A matrix is sorted for each fit. A `RowTable` is for weak learners that
-        receive rows. Sorted and binned columns contain entries, if there are any.
+        receive rows. If `entries` is set, sorted and binned columns have one row per entry.
     classes : ndarray, shape (J,), or None
         Class labels; None for a regression.
     label : ndarray of integers, shape (n,)
@@ -108,15 +108,15 @@ class Problem:
         Targets times ``2**-exponent``, below 1, and 0 for rows of weight 0. Empty for a
         classification.
     exponent : int
-        See `y`.
+        Exponent of the power of two in `y`.
     table : Table or None
         Description of the features. None if all are numeric without missing values.
     ranks : ndarray of int32, shape (d, n), or None
-        Ranks of the rows by each feature, with equal ranks for ties. Only set if the order of the
-        rows of a node is computed when it is needed.
+        Ranks of the rows by each feature, with equal ranks for ties. Only set if nodes sort their
+        rows on demand.
     entries : Entries or None
-        Entries of class probabilities. If set, `label` and `weights` belong to entries, and "rows"
-        are entries.
+        Entries of class probabilities. If set, `label` and `weights` have one element per
+        entry, and "row" means an entry.
     seen : ndarray of uint64, or None
         Digest of the rows of X of positive weight, which models store.
     held : HeldRows or None
@@ -216,7 +216,7 @@ class Problem:
         return None, rows
 
     def values(self, rows: Array) -> Floats:
-        """Return rows of X, or values on the same side of every threshold of a tree."""
+        """Return rows of X, or for binned columns a value in the bin of each entry."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
         source, listed = self.source(rows)
@@ -278,7 +278,7 @@ class Problem:
         )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
-        """Return sorted columns of rows, whose codes mark missing values."""
+        """Return sorted columns of rows."""
         if isinstance(self.columns, SortedColumns):
             return self.columns.select_among(rows, MAX_BINS, workers)
         source, listed = self.source(rows)
@@ -318,10 +318,10 @@ class Problem:
             if exact:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
-                # Weighted bins, so that a row of weight k counts as k copies.
+                # Weight the bins: a row of weight k counts as k copies.
                 fixed = self._weighed(rows).fixed.copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
-        # Weights are allocated after the columns, because sorting needs the most memory.
+        # Allocate weights after sorting, which needs the most memory.
         return TrainingData(
             problem=self,
             rows=rows,
@@ -351,7 +351,7 @@ class Problem:
     def _rows_by_class(self) -> tuple[IntArray, int]:
         """Return the rows of positive weight sorted by class, and the number of rows of class -1.
 
-        This number is 0 for a multiclass target.
+        For a multiclass target the number is 0.
         """
         kind, weights = self.label, self.weights
         if self.is_multiclass:
@@ -394,7 +394,7 @@ class TrainingData:
     fixed : ndarray of int64, shape (n,)
         ``weight * scale``, rounded.
     weight_exponent, scale : int, float
-        See `weight` and `fixed`; `scale` is a power of two.
+        Factors in `weight` and `fixed`; `scale` is a power of two.
     exact : bool
         Whether the search is exact.
     order : ndarray of int32, shape (d, n)
@@ -437,7 +437,7 @@ class TrainingData:
 
     @property
     def given_rows(self) -> IntArray:
-        """Row number in X, not counting entries."""
+        """Row number in X of each row or entry."""
         return self.problem.input_rows(self.rows)
 
     @property
@@ -463,11 +463,11 @@ class TrainingData:
         return self.by_class(self.fixed)
 
     def starting_weight(self) -> FloatArray:
-        """Return the sample weights before the fit, up to a factor."""
+        """Return the sample weights before the fit, times a power of two."""
         weights = self.problem.weights
         if weights is None:
             return np.ones(self.n_rows)
-        # Scaled so that the sum does not overflow.
+        # Scale, so that the sum does not overflow.
         return np.ldexp(weights[self.rows], -self.weight_exponent)
 
     def class_sums(self) -> tuple[float, float]:
@@ -481,10 +481,10 @@ class TrainingData:
     def cuts_of_levels(
         self, feature: IntArray, threshold: FloatArray, members: Sequence[int]
     ) -> dict[str, Any]:
-        """Return the model fields for splits, some of which are on sets of categories.
+        """Return the model fields for splits by thresholds and by category sets.
 
-        The bits of `members` are the categories of exit 1. They are 0 for a split by threshold; on
-        a categorical feature this split separates missing values.
+        The bits of `members` are the categories of exit 1. They are 0 for a split by threshold. A
+        threshold on a categorical feature separates missing values from all categories.
         """
         words = [bits.to_bytes(MAX_BINS // 8, "little") for bits in members]
         member = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, MAX_BINS // 64)
@@ -508,7 +508,7 @@ class TrainingData:
         return self.problem.thresholds(feature, low, high)
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
-        """Return the data for weak learners that create inputs, to be merged by `joined`."""
+        """Return the data for weak learners that create inputs; `joined` merges these inputs."""
         check_summed(self.problem.columns, "that are separators or linear")
         return replace(self, inputs=GrownInputs(joined))
 
@@ -632,7 +632,7 @@ def tree_problem(
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
-    """Return whether n rows are searched by bins; "auto" uses bins from `auto` rows on."""
+    """Return whether the search is binned. With "auto", it is binned for n >= `auto`."""
     return search == "binned" or (search == "auto" and n >= auto)
 
 
@@ -644,14 +644,14 @@ def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns:
 
 
 def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntArray:
-    """Return the sorted orders (d, n) for an exact search; empty for a binned one."""
+    """Return the sorted orders (d, n), or an empty array for a binned search."""
     if exact and isinstance(columns, SortedColumns):
         return columns.packed_order
     return np.empty((columns.n_features, 0), dtype=np.int32)
 
 
 def _of_entries(columns: object, entries: Entries | None) -> Any:
-    """Expand sorted or binned columns from rows to entries; return others unchanged."""
+    """Expand sorted or binned columns from rows to entries; return anything else unchanged."""
     if entries is None or not isinstance(columns, SortedColumns | BinnedColumns):
         return columns
     if isinstance(columns, BinnedColumns):
@@ -664,7 +664,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 class Search(NamedTuple):
-    """Split search of a fit function.
+    """Options of the split search of a fit function.
 
     Attributes
     ----------
@@ -701,18 +701,18 @@ def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Cal
 
 def column_search(fit: object, options: Mapping[str, object]) -> Search | None:
     """Return the search of a fit function, or None if it does not accept prepared columns."""
-    # Wrappers are not registered, because they may inspect X themselves.
+    # Wrapper functions are not registered, because they may access X.
     searched = _SEARCHED.get(fit) if inspect.isfunction(fit) else None
     return None if searched is None else searched(options)
 
 
 def search_option(options: Mapping[str, Any]) -> Search:
-    """Return the search set by the options of the fit function itself."""
+    """Return the search for the options `search` and `max_bins`."""
     return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))
 
 
 def check_values(X: TableLike, use: str = "to predict from") -> None:
-    """Raise TypeError for columns without values, which `use` would need."""
+    """Raise TypeError for columns without values; `use` completes the message."""
     if lacks_values(X):
         raise TypeError(
             f"X: expected values {use}, got BinnedColumns without values; pass X, SortedColumns or "
@@ -721,7 +721,7 @@ def check_values(X: TableLike, use: str = "to predict from") -> None:
 
 
 def rows_to_predict(X: TableLike) -> RowTable:
-    """Return the rows of X, also of prepared columns, for prediction."""
+    """Return the rows of X for prediction; X can also be sorted or binned columns."""
     check_values(X)
     X = values_of(X)
     if not isinstance(X, SortedColumns):

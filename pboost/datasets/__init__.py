@@ -1,6 +1,7 @@
 """Synthetic classification problems, with their true class probabilities.
 
-The first problems are complete enumerations of all examples; the others are random samples.
+By default `monks`, `parity`, `tic_tac_toe` and `balance_scale` return all examples of a problem.
+The other functions return random samples.
 """
 
 from __future__ import annotations
@@ -174,8 +175,8 @@ def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
     path improves a tree, and no stump is better than chance.
 
     C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to boosting
-    oblique decision trees" (IJCAI 2007), use a domain Parity without defining it. Their errors are
-    multiples of 1/256 near one half, which is consistent with 8 bits, some of them relevant.
+    oblique decision trees" (IJCAI 2007), use a problem called Parity without defining it. Their
+    errors are multiples of 1/256 near one half, which is consistent with 8 bits.
 
     Examples
     --------
@@ -202,8 +203,8 @@ def tic_tac_toe() -> tuple[FloatArray, _Labels]:
 
     Notes
     -----
-    The boards of the UCI repository (D. W. Aha, https://doi.org/10.24432/C5688J), in lexicographic
-    order of X. Use `one_hot` to encode the states of the squares.
+    The boards are from the UCI repository (D. W. Aha, https://doi.org/10.24432/C5688J), in
+    lexicographic order of X. Use `one_hot` to encode the states of the squares.
 
     Examples
     --------
@@ -216,7 +217,7 @@ def tic_tac_toe() -> tuple[FloatArray, _Labels]:
     excess = boards.sum(axis=1)
     lines = boards[:, _LINES].sum(axis=2)
     x_won, o_won = (lines == 3).any(axis=1), (lines == -3).any(axis=1)
-    # The player who moved last may have completed a line; the other player has none.
+    # Only the player who moved last can have completed a line.
     won = x_won & ~o_won & (excess == 1)
     lost = o_won & ~x_won & (excess == 0)
     drawn = ~x_won & ~o_won & (excess == 1) & (boards != 0).all(axis=1)
@@ -238,9 +239,9 @@ def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
 
     Notes
     -----
-    R. S. Siegler, "Three aspects of cognitive development", Cognitive Psychology 8 (1976); the rows
-    of the UCI repository (https://doi.org/10.24432/C5488X). For a binary problem, drop the balanced
-    rows, as in the example, or compare one class with the rest.
+    R. S. Siegler, "Three aspects of cognitive development", Cognitive Psychology 8 (1976). The rows
+    are from the UCI repository (https://doi.org/10.24432/C5488X). For a binary problem, drop the
+    balanced rows, as in the example, or compare one class with the rest.
 
     Examples
     --------
@@ -384,7 +385,10 @@ def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> F
     total = likelihood.sum(axis=1, keepdims=True)
     if not total.all():
         row = int(np.argmin(total))
-        raise ValueError(f"X: expected digits because noise=0, got other segments in row {row}")
+        raise ValueError(
+            "X: expected the segments of a digit because noise=0, got an invalid pattern in "
+            f"row {row}"
+        )
     probability = likelihood / total
     return probability[:, ::2].sum(axis=1) if even else probability
 
@@ -406,7 +410,8 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     X : ndarray of float64, shape (n, 10)
         Fair random bits x0, ..., x9, as zeros and ones.
     y : ndarray of int64, shape (n,)
-        +1 if x0 x1 x2, x3 x4 x5 or x6 x7 x8 are all ones, otherwise -1, apart from the noise.
+        +1 if x0 x1 x2, x3 x4 x5 or x6 x7 x8 are all ones, otherwise -1. Noise then changes some
+        of the classes.
 
     Raises
     ------
@@ -421,8 +426,8 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     -----
     W. Buntine and T. Niblett, "A further comparison of splitting rules for decision-tree
     induction", Machine Learning 8 (1992). Without noise, 1 - (7/8)^3 = 33 % of the rows are in
-    class +1. For a given seed, X does not depend on `noise`, and the rows with a wrong class are a
-    subset of those for a larger noise.
+    class +1. For a given seed, X does not depend on `noise`, and a larger noise only adds rows with
+    a wrong class.
 
     Examples
     --------
@@ -538,12 +543,12 @@ def twonorm_probability(X: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (n,)
-        The logistic function of 2 a times the sum of the row, with a = 2 / sqrt(20).
+        ``1 / (1 + exp(-2 a s))`` for a row with the sum s, with a = 2 / sqrt(20).
 
     Raises
     ------
     ValueError
-        If `X` has another number of columns, or a value that is not finite.
+        If `X` has the wrong number of columns, or a value that is not finite.
 
     Examples
     --------
@@ -619,7 +624,7 @@ def ringnorm_probability(X: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If `X` has another number of columns, or a value that is not finite.
+        If `X` has the wrong number of columns, or a value that is not finite.
 
     Examples
     --------
@@ -641,7 +646,7 @@ _MIXED = np.array([[0, 1], [0, 2], [1, 2]])
 
 
 def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[FloatArray, _Labels]:
-    """Draw noisy waves, where each class is a random mixture of two of three triangles.
+    """Draw noisy waves. Each class is a random mixture of two of three triangles.
 
     Parameters
     ----------
@@ -673,9 +678,9 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     -----
     Section 2.6.2 of L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, *Classification and
     regression trees* (1984). Class 0 mixes the triangles centered at the features 11 and 15,
-    class 1 at 11 and 7, and class 2 at 15 and 7. The weight of the first is uniform in [0, 1]. The
-    Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data number the
-    classes in another order.
+    class 1 at 11 and 7, and class 2 at 15 and 7. The weight of the first triangle is uniform in
+    [0, 1]. The Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data
+    number the classes in another order.
 
     For a binary problem, compare one class with the rest, as in the example, or keep the rows of
     two classes.
@@ -715,7 +720,7 @@ def waveform_probability(X: ArrayLike) -> FloatArray:
     -------
     ndarray of float64, shape (n, 3)
         Probability of each class. If only two classes are kept, divide their columns by the sum
-        of both.
+        of the two columns.
 
     Raises
     ------
@@ -763,7 +768,7 @@ def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatA
 def mease_wyner(
     n: int, rng: Seed = None, *, q: float = 0.1, E: int = 5, d: int = 10
 ) -> tuple[FloatArray, _Labels]:
-    """Draw uniform points of a cube, classified by a plane through its center, with noise.
+    """Draw uniform points in a cube, classified by a plane through its center, with label noise.
 
     Parameters
     ----------
@@ -777,14 +782,14 @@ def mease_wyner(
         Effective dimension, from 1 to d: the number of leading features that determine the class.
     d : int
         Number of features.
-        Number of attributes.
 
     Returns
     -------
     X : ndarray of float64, shape (n, d)
         Points, uniform in the unit cube.
     y : ndarray of int64, shape (n,)
-        +1 if the sum of the first E features exceeds E/2, otherwise -1, apart from the noise.
+        +1 if the sum of the first E features exceeds E/2, otherwise -1. Noise then changes some
+        of the classes.
 
     Raises
     ------
@@ -798,7 +803,7 @@ def mease_wyner(
     Notes
     -----
     D. Mease and A. Wyner, "Evidence contrary to the statistical view of boosting", J. Mach. Learn.
-    Res. 9 (2008), section 3, where E is called J. The defaults of E and d are from T. Qin and
+    Res. 9 (2008), section 3. E is called J there. The defaults of E and d are from T. Qin and
     W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
 
     Examples
@@ -853,7 +858,7 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
 
 
 def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
-    """Return X as finite float64 rows with `n_columns` columns, or at least as many with `more`."""
+    """Check X and return it as float64 rows; `more` allows more than `n_columns` columns."""
     features = as_features(X)
     check_finite(features)
     width = features.values.shape[1]
@@ -908,12 +913,14 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
 
     Notes
     -----
-    After section 5 and Figure 2 of E. Grossmann, "AdaTree 2: boosting to build decision trees, or
-    improving AdaTree with soft splitting rules" (2004). The paper does not state the size of the
-    circles; here the radius is 1/9, a third of their distance. With 200 rows per class and
-    `pboost.weak.affine`, mean test errors over 100 draws are 8.2 % for AdaBoost with 400 rounds,
-    15.2 % for a tree grown to zero training error, and 12.4 % for AdaTree 2 with 400 nodes, which
-    evaluates 12 weak classifiers per row (14 if grown by largest bound).
+    The problem is described in section 5 and Figure 2 of E. Grossmann, "AdaTree 2: boosting to
+    build decision trees, or improving AdaTree with soft splitting rules" (2004). The paper does not
+    state the size of the circles. Here the radius is 1/9, a third of the distance between centers.
+
+    With 200 rows per class and `pboost.weak.affine`, the mean test error over 100 draws is 8.2 %
+    for AdaBoost with 400 rounds, 15.2 % for a tree grown to zero training error, and 12.4 % for
+    AdaTree 2 with 400 nodes. AdaTree 2 evaluates 12 weak classifiers per row (14 if grown by
+    largest bound).
 
     Examples
     --------

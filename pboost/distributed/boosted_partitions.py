@@ -120,7 +120,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
     def replay(self, model: DecisionGraph) -> None:
         """Rebuild the nodes of an existing tree, with one request per level."""
         ahead = self.ahead
-        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # model node to node ahead
+        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # by node of the model
         while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:
             ahead.make_room(ahead.n_nodes + 2 * len(nodes) + 2)
             tests = {
@@ -152,7 +152,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         return sums
 
     def _sums_there(self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]) -> Asking:
-        """Request the sums of nodes that are split ahead."""
+        """Request the sums of nodes that are split ahead of growth."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)

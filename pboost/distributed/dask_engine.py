@@ -1,7 +1,7 @@
 """Partitions on the workers of a Dask cluster, held by one Dask actor per worker.
 
 The client communicates with each actor over its own Dask connection, which stays open during the
-fit, because calling a method of an actor takes twice as long. If an actor is lost with its worker,
+fit, because a method call of a Dask actor takes twice as long. If an actor is lost with its worker,
 it is created again on another worker and receives the log of commands.
 """
 
@@ -55,7 +55,7 @@ def check_version(version: str) -> None:
 
 
 def gathered(client: Any, futures: Mapping[Any, Any]) -> list[Any]:
-    """Return the results of tasks, or raise the error of the first one that failed.
+    """Return the results of tasks, or raise the error of the first task that failed.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ async def converse(comm: Any, worker: Any, key: str) -> None:
     Parameters
     ----------
     comm : distributed.comm.Comm
-        The connection. A message is the argument of `Shards.answer` and whether to run it in the
-        event loop.
+        The connection. A message has the argument of `Shards.answer` and a flag, True to run it in
+        the event loop.
     worker : distributed.Worker
         This worker.
     key : str
@@ -461,7 +461,7 @@ class DaskEngine:
         return reply
 
     async def _tell_by_scheduler(self, actor: _Actor, pickled: bytes) -> bytes:
-        """Send bytes to an actor by the scheduler, if the client must not connect to workers."""
+        """Send bytes to an actor through the scheduler if the client does not connect to them."""
         call = {"op": "actor_execute", "actor": actor.future.key, "function": "answer"}
         call |= {"args": [pickled], "kwargs": {}}
         answer = await self._client.scheduler.proxy(worker=actor.address, msg=call)

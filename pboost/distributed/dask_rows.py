@@ -113,7 +113,7 @@ def rows(
     inputs = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:
         inputs.append(_delayed("sample_weight", sample_weight, 1, len(columns)))
-    # All collections at once, so that shared tasks are computed once.
+    # Compute all collections at once, so that shared tasks run once.
     flat = client.compute([part for parts in inputs for part in parts], optimize_graph=False)
     n = len(columns)
     futures = [flat[k : k + n] for k in range(0, len(flat), n)]
@@ -140,7 +140,7 @@ def _client() -> Any:
 
 
 def _delayed(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
-    """Return the partitions of a collection as delayed values, and check their number."""
+    """Check the number of partitions of a collection, and return them as delayed values."""
     if isinstance(collection, list | tuple):
         parts = [_one_delayed(name, k, part) for k, part in enumerate(collection)]
     else:

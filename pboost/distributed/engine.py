@@ -77,7 +77,8 @@ class LogShard:
     A partition that is created again on another worker receives the whole log.
     """
 
-    #: Function for each type of command: (partition, command, whether its result is needed).
+    #: Function for each type of command. Its arguments are the partition, the command, and whether
+    #: the result is needed.
     DO: ClassVar[Mapping[type, Any]]
     #: Number of commands that have been executed.
     _seen = 0
@@ -118,19 +119,19 @@ def exact_sum(parts: NDArray[np.int64]) -> float:
 
 #: Result of `sum_parts`: first and last index of a range, and its sum or its values.
 PartialSums: TypeAlias = list[tuple[int, int, FloatArray]]
-#: NumPy adds arrays up to this length without splitting them in halves.
+#: NumPy adds arrays up to this length without splitting them into halves.
 ADDED_AT_ONCE = 128
 
 
 def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Split a range in the halves that NumPy sums separately."""
+    """Split a range into the halves that NumPy sums separately."""
     half = (last - first) // 2
     middle = first + half - half % 8
     return (first, middle), (middle, last)
 
 
 def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
-    """Return partial sums of values at positions from `start` on, out of n values.
+    """Return partial sums of some of n values, which begin at position `start`.
 
     `sum_of_parts` computes from them the sum of all n values, bit-identical to ``values.sum()``.
     """
@@ -195,7 +196,7 @@ def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, b
 
 
 def first_shift(n: int) -> int:
-    """Return the number of fractional bits for a first sum of n weights that are at most 1."""
+    """Return the number of fractional bits for the first sum of n weights; no weight exceeds 1."""
     return SUM_BITS - n.bit_length()
 
 

@@ -1,4 +1,4 @@
-"""Gradient boosting on rows in partitions: the replacement of a table in a fit."""
+"""Gradient boosting on rows in partitions instead of one table."""
 
 from __future__ import annotations
 
@@ -236,11 +236,11 @@ class PartRows:
         return True
 
     def listed(self, number: int) -> Any:
-        """Return the rows of a tree, represented by their number."""
+        """Return the number of rows, which stands for the rows of a tree."""
         return range(self._n_used)
 
     def given_values(self, tree: Tree) -> FloatArray:
-        """Raise an error, because partitions store the decision values, see `add_fitted`."""
+        """Raise an error: the decision values are stored in the partitions, see `add_fitted`."""
         raise NotImplementedError("decision values are in the partitions")
 
     def refuse_first(self, rounds: Any) -> None:

@@ -1,8 +1,8 @@
 """Soft trees and matryoshka models on rows in partitions, grown from sums of class weights.
 
 Each exit of a tree has one path. The partitions receive the splits on the path and the factors of
-the weights at each split, recompute the weights from those at the root, and return their sums. A
-request does not depend on earlier requests.
+the weights at each split, recompute the weights from the weights at the root, and return their
+sums. A request does not depend on earlier requests.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class MassQuery(NamedTuple):
 
 
 class PortShard(Shard):
-    """Rows of one partition, with weights at ports (exits that join). Parameters as in `Shard`."""
+    """Rows of one partition, with weights at ports (merged exits). See `Shard` for parameters."""
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the initial weights and delete all ports."""
@@ -173,7 +173,7 @@ class RemoteWeights:
         self.ports.commands.append(Drop(self.number))
 
     def any(self) -> bool:
-        """Return True: whether any weight is positive is only known to the partitions."""
+        """Return True, because only the partitions have the weights."""
         return True
 
 
@@ -181,7 +181,7 @@ class PortSearch(PathSearch):
     """Search for stumps at a port."""
 
     def fill_fixed(self, weights: Weights) -> None:
-        """Set the class sums of weights at their scale."""
+        """Set the fixed-point class sums of weights."""
         array: Any = weights.real
         negative, positive = array.ports.ask("sums", array.number, weights.scale).tolist()
         weights.masses = negative, positive
@@ -225,7 +225,7 @@ class ShardedSoft(SoftTree):
         self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
         self._engine = engine_of(observer)
-        self._sent: dict[int, Any] = {}  # by serial number of the exit
+        self._sent: dict[int, Any] = {}  # by number of the exit
         super().__init__(data, observer, rule, limits)
 
     def sum_of_weights(self) -> float:

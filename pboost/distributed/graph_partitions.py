@@ -1,6 +1,6 @@
 """Stumps on rows in partitions: the class sums of each partition, and the search for splits.
 
-The state of a partition is a function of its rows and the splits so far. It returns integer sums of
+The state of a partition depends only on its rows and the splits so far. It returns integer sums of
 class weights at the bin edges, so the totals do not depend on the partitions or their order. A
 partition that is created again reaches the same weights by applying the same splits.
 """
@@ -38,7 +38,7 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.base import Weights, class_units
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch
 
-#: Criterion code for searches whose scores are not used, only their sums.
+#: Criterion code for searches of which only the sums are used.
 _ANY_CUT = CODES["error"]
 #: Fixed-point scale of the sums in `WeakSearch.side_masses`.
 _SIDE_SCALE = 2.0**60
@@ -199,7 +199,7 @@ class Shard:
         """Return sums of class weights, as `masses` does, at the end of a path of a tree.
 
         The weights are recomputed from the initial ones, divided by `total`. Their unit is
-        ``1 / scale``, which intermediate weights of the path may exceed.
+        ``1 / scale``. Intermediate weights of the path may be larger than the scale allows.
         """
         fixed = self._at(path, total, scale)[1]
         return self._edges(fixed, self._by_class(fixed))
@@ -246,12 +246,12 @@ class Shard:
         return edge
 
     def side_masses(self, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
-        """Return the initial class sums of both branches and of branch 0, shape (2, 2)."""
+        """Return the initial class sums of all rows and of the rows on branch 0, shape (2, 2)."""
         assert self._start is not None
         return self._sides_of(self._start, cut, unit)
 
     def _sides_of(self, source: FloatArray, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
-        """Return the class sums of both branches and of branch 0, for weights `source`."""
+        """Return the class sums of all rows and of the rows on branch 0, for weights `source`."""
         weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
         masses = []
         for factors in (np.stack([unit, unit]), np.stack([unit, 0 * unit])):
@@ -483,7 +483,7 @@ class ShardedSearch(StumpSearch):
 
 @dataclass(slots=True, eq=False)
 class PathWeights(Weights):
-    """Weights at the end of a path, of which this process only has sums.
+    """Weights at the end of a path; this process only has their sums.
 
     `edge` has the sums at bin edges and `path` the splits on the path. The initial weights are
     divided by `total`; `real` and `fixed` are empty.

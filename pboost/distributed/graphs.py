@@ -1,4 +1,4 @@
-"""Decision graphs on rows in partitions: the replacement of a table in a fit."""
+"""Decision graphs on rows in partitions instead of one table."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class GrowthKind(NamedTuple):
     growth: Any
 
 
-#: Classes for partitions, by the class that grows the graph on one table.
+#: Class that grows a graph on partitions, for each class that grows it on one table.
 GROWTHS: dict[type[Any], GrowthKind] = {
     Chain: GrowthKind(Shard, ShardedStump, Chain),
     SoftTree: GrowthKind(Shard, PathStump, ShardedSoft),

@@ -1,7 +1,7 @@
 """Tree nodes on partitions that are split ahead of growth, level by level.
 
 Growth splits one node at a time, in its own order. The split of a node does not depend on this
-order. All nodes of a level are therefore split in one request, and growth reads the results here.
+order. All nodes of a level are therefore split in one request, and growth uses the results later.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class LabelShard(Shard):
         factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
-    #: Commands that change the state, and those of which only the latest has an effect.
+    #: Commands that change the state, and types of which only the latest command has an effect.
     _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
@@ -208,7 +208,7 @@ class Sided(NamedTuple):
 
 
 class ExactAt(NamedTuple):
-    """As `ExactSum`, for an exit that rows reach with a probability."""
+    """Like `ExactSum`, for an exit that rows reach with a probability."""
 
     turns: Sequence[Turn]
     for_it: FloatArray
@@ -216,7 +216,7 @@ class ExactAt(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Command to replace the weights by the combined weights of exits: path and factors of each."""
+    """Command to replace the weights by the combined weights of exits, given paths and factors."""
 
     exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
 
@@ -307,7 +307,7 @@ class ShardedLabelTrees(LabelTrees):
         super()._enter(edges, self._rows.sums)
 
     def _add_up(self, rows: Any, *factor: FloatArray) -> NDArray[np.int64]:
-        """Return sums of rows; at an entrance they were computed when it was opened."""
+        """Return the sums of rows. At an entrance they are already known."""
         if factor:
             self._told.append(Boosted(rows.number, np.stack(factor)))
         if factor or rows is None:
@@ -341,7 +341,7 @@ class ShardedLabelTrees(LabelTrees):
         return sums
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
-        """Return no weights, and their scale."""
+        """Return an empty array of weights, and their scale."""
         return np.empty(0), self._scale
 
 
@@ -359,7 +359,7 @@ class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
         return self._ask(Arrived(self._turns(exit_), exit_.scale, scale))
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
-        """Return no weights, and their scale."""
+        """Return an empty array of weights, and their scale."""
         return np.empty(0), exit_.scale
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Boosting rounds on rows in partitions: trees are grown here, from sums over the partitions."""
+"""Boosting rounds on rows in partitions: trees are grown from sums over the partitions."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ class ShardedRounds(Rounds):
     #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
-    #: Guess for the next tree from the scales of the last one, and the results of the partitions:
-    #: numbers of large and of all gradients, and sums at the root.
+    #: Scales of the last tree as a guess for the next tree, and the results of the partitions: the
+    #: number of large gradients, the number of nonzero gradients, and the sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
 
     def __init__(
@@ -145,7 +145,7 @@ class ShardedRounds(Rounds):
         super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return the number of histograms to store, and one thread."""
+        """Return the number of histograms to store, and the number of threads, 1."""
         n = len(self.y)
         min_slots = 2 + min(self.max_depth, int(n).bit_length())
         wanted = min_slots + open_nodes(self.max_depth, n)
@@ -205,7 +205,7 @@ class ShardedRounds(Rounds):
         self._free = list(range(self.n_slots - 1, 0, -1))
         #: Results for the leaves, if they came with the last splits.
         self._ends: Answer | None = None
-        #: The numbers of nodes in the partitions, and how many nodes were split there.
+        #: Node numbers in the partitions, and the number of nodes that were split there.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, totals[1:].reshape(1, -1), float(totals[0]))
 
@@ -243,7 +243,7 @@ class ShardedRounds(Rounds):
             return self._best(waiting)
         if self.pooling is not None:
             return waiting, waiting[:0]
-        # The newest nodes: the subtree of each needs at most one histogram per level.
+        # Take the newest nodes, whose subtrees need at most one histogram per level.
         room = len(self._free) - min(self.max_depth, len(self.y).bit_length())
         is_wide = self.node["depth"][waiting["node"]] + 1 < self.max_depth
         n = max(1, int((np.cumsum(is_wide[::-1]) <= room).sum()))
@@ -270,7 +270,7 @@ class ShardedRounds(Rounds):
         return batch, others
 
     def _in_order(self) -> tuple[list[int], list[int]]:
-        """Return the known splits, best first, and those of them that are not done yet."""
+        """Return the known splits, best first, and the known splits that are not yet done."""
         node = self.node
         gain, child, feature = node["loss"], node["child"], node["feature"]
         splits, wanted, n_nodes = list[int](), list[int](), 1
@@ -314,7 +314,7 @@ class ShardedRounds(Rounds):
         self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
 
     def _split(self, batch: Array, is_last: bool) -> Array:
-        """Split nodes and return their open children; `is_last` if no other node is open."""
+        """Split nodes and return their open children; `is_last`: no other node is open."""
         is_counted = not self._is_pooled(batch)
         halves = self._halves(
             batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
@@ -374,7 +374,7 @@ class ShardedRounds(Rounds):
         return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_samples_leaf))
 
     def _children(self, batch: Array, halves: Halves) -> Array:
-        """Make the children of nodes; return those that may be split."""
+        """Create the children of nodes; return the children that may be split."""
         k, is_open = len(batch), halves.counted >= 0
         self._reserve(int(self.state["nodes"]) + 2 * k)
         slot = np.full(k, -1, dtype=np.int32)

@@ -59,8 +59,8 @@ T = TypeVar("T")
 class ReadPart(NamedTuple):
     """Validated rows of a partition, and its raw targets.
 
-    In `read`, the categories are coded within this partition. The features in `undeclared` are
-    categorical because of their values alone. Weights are `fixed` (in fixed point) if the bin edges
+    `read` has the category codes of this partition alone. The features in `undeclared` are
+    categorical only because of their values. Weights are `fixed` (in fixed point) if the bin edges
     depend on them.
     """
 
@@ -239,7 +239,7 @@ def _all_rows(part: ReadPart) -> NDArray[np.int32]:
 
 
 def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
-    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are not more hashes."""
+    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are no more hashes than this."""
     merged = np.unique(np.concatenate(hashes))
     return int(merged[SAMPLE_ROWS - 1]) if len(merged) > SAMPLE_ROWS else None
 
@@ -300,14 +300,14 @@ def ends_of(part: Coded, number: int) -> Ends:
 
 
 def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
-    """Return bins with the ends over all partitions; they have one dummy row."""
+    """Return bins with their smallest and largest values in all partitions, and one dummy row."""
     template = np.zeros((bins.n_features, 1), dtype=np.uint8)
     n_levels = None if bins.table is None else bins.table.n_levels
     return like(with_ends(template, joined_ends(ends, bins.n_features), n_levels, bins), template)
 
 
 def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
-    """Return columns with other codes in the same bins."""
+    """Return columns with the same bins and new codes."""
     return made(
         BinnedColumns,
         codes,
@@ -390,7 +390,7 @@ def _class_codes(part: PartitionData, number: int, values: Array | int) -> tuple
 
 
 def class_sizes(part: PartitionData, number: int, values: Array | int) -> list[int]:
-    """Return the number of rows with positive weight in each class, or of all in a regression."""
+    """Return the number of rows with positive weight per class; in a regression, of all."""
     code, n = _class_codes(part, number, values)
     return [int(np.count_nonzero(code == k)) for k in range(n)]
 

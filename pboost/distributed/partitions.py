@@ -127,7 +127,7 @@ class PartitionedRows(RowSource):
     def targets(self, task: str, two: str | None = None) -> Array | int:
         """Return the class labels, or the exponent that scales the targets of a regression.
 
-        `two` is the reason, for the error message, why only two classes are supported.
+        `two`: the reason why only two classes are supported, for the error message.
         """
         if task != CLASSIFICATION:
             return int(np.frexp(max(self.each(tasks.greatest_target)))[1])
@@ -173,7 +173,7 @@ class PartitionedRows(RowSource):
     ) -> Engine:
         """Return an engine with one object of class `kind` per partition.
 
-        The object is made of the columns, the class codes (of `dtype`) or scaled targets, the
+        The arguments of `kind` are the columns, the class codes (of `dtype`) or scaled targets, the
         weights, and the entries of `each`.
         """
         extra = [()] * len(self._parts) if each is None else each
@@ -205,7 +205,7 @@ class PartitionedRows(RowSource):
         return OneTable(columns, np.concatenate(y), weight)
 
     def take(self, rows: Array) -> PartitionedRows:
-        """Return the rows with these indices, in ascending order, in the same bins."""
+        """Return the rows with these indices, in ascending order and with the same bins."""
         rows_by_part = split_at(rows, np.array(self.sizes))
         parts = self.submit(tasks.taken, each=[(part_rows,) for part_rows in rows_by_part])
         sizes = [len(part_rows) for part_rows in rows_by_part]
@@ -256,14 +256,14 @@ class PartitionedRows(RowSource):
 
 
 def split_at(numbers: Array, sizes: Array) -> list[Array]:
-    """Split ascending row indices by partition, and count them from the start of each."""
+    """Split ascending row indices by partition; the first row of each partition has index 0."""
     stops = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))
     return [part - start for part, start in zip(parts, (stops - sizes).tolist(), strict=True)]
 
 
 def without_rows(bins: BinnedColumns) -> BinnedColumns:
-    """Return the columns with no rows, but with values if they have any."""
+    """Return the columns without rows."""
     return bins.select(np.empty(0, dtype=np.int32))
 
 
@@ -304,12 +304,12 @@ def partitions(
     ----------
     X : list of array_like of shape (n, d), of data frames, or of BinnedColumns
         Features, numeric or categorical, with the same columns and one dtype. Missing values are
-        allowed, and a partition may be empty. BinnedColumns must have the same bins, as parts that
-        were made with `select` from one table.
+        allowed, and a partition may be empty. BinnedColumns must have the same bins, for example
+        parts of one table that `select` returned.
     y : list of array_like of shape (n,)
         Target of the rows of each partition: classes or, for a regression, numbers.
     sample_weight : list of array_like of shape (n,), optional
-        Sample weights >= 0 of each partition. In some partitions they may all be 0.
+        Sample weights >= 0 of each partition. All weights of a partition may be 0.
     max_bins : int
         Maximum number of bins per feature, from 2 to 256. Bins have about equal total weight, and
         equal values share a bin. Not used if the partitions are already binned; the same holds for
@@ -334,9 +334,9 @@ def partitions(
     Raises
     ------
     ValueError, TypeError
-        If a partition is not a valid table, contains infinity, or has other columns or another
-        dtype than the first; if the categories of the partitions do not match; or if the weights
-        are invalid. The message contains the number of the partition.
+        If a partition is not a valid table, contains infinity, or differs from the first partition
+        in its columns or its dtype; if the categories of the partitions do not match; or if the
+        weights are invalid. The message contains the number of the partition.
 
     Notes
     -----
@@ -512,7 +512,7 @@ def _sampled_bins(
     """Return bins with edges from a sample of the rows, or from all rows if there are few."""
     greatest = None
     if n > SAMPLE_ROWS:
-        # A small share is enough if most rows differ. Otherwise all hashes are needed.
+        # If most rows differ, a small share of the hashes is enough. Otherwise all are needed.
         for share in (1.1 * SAMPLE_ROWS / n, 1.0):
             max_hash = min(int(share * 2.0**64), 2**64 - 1)
             greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, max_hash)))
@@ -540,7 +540,7 @@ def _exact_bins(
 
 
 def _trained_levels(levels_by_part: Sequence[PartLevels], features: Features) -> Trained:
-    """Return the columns of all partitions, with the categories of all."""
+    """Return the columns of all partitions, with their common categories."""
     names = features.names
     all_levels = joined_levels(levels_by_part, names, "all partitions")
     return Trained(names, features.n_features, shared_levels(all_levels, names))
@@ -556,7 +556,7 @@ def _shared_table(parts: Sequence[Features]) -> Table | None:
 
 
 def check_alike(parts: Sequence[Features]) -> None:
-    """Raise an error if a partition has other columns or another dtype than the first."""
+    """Raise an error if a partition differs from the first one in its columns or its dtype."""
     first = parts[0]
     for k, features in enumerate(parts):
         if features.n_features != first.n_features:
@@ -596,13 +596,13 @@ def check_any_weight(is_any: bool) -> None:
 
 
 def _difference(first: BinnedColumns, other: BinnedColumns) -> str | None:
-    """Return in which respect the bins of two partitions differ, or None if they are equal."""
+    """Return the first difference between the bins of two partitions, or None if they are equal."""
     if first.n_features != other.n_features:
         return f"the number of columns ({first.n_features}, {other.n_features})"
     if first.names != other.names:
         return "the column names"
     if first.table != other.table:
-        return "the categories, or in which features have missing values"
+        return "the categories or the features with missing values"
     for name in ("n_bins", "lower", "upper", "special"):
         ours, theirs = getattr(first, name), getattr(other, name)
         if (ours is None) != (theirs is None):

@@ -1,6 +1,6 @@
 """Gradient boosting on the rows of one partition: commands, requests and their results.
 
-The state of a partition is a function of its rows and the commands so far: the trees of the model
+The state of a partition depends only on its rows and the commands so far: the trees of the model
 and the splits of the current tree. The results are sums of integers that float64 represents
 exactly, and maxima, so they do not depend on the partitions. A partition that is created again
 executes all commands again.
@@ -90,13 +90,13 @@ class Losses(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Command to compute derivatives; requests the largest ones, and the sum of losses."""
+    """Command to compute derivatives; requests the largest derivatives and the sum of losses."""
 
     scale: float
 
 
 class GradientRange(NamedTuple):
-    """Request for the number of gradients near the largest one, and of those that are not 0."""
+    """Request for the numbers of gradients near the largest one, and of nonzero gradients."""
 
     steepest: float
 
@@ -116,7 +116,7 @@ class Quantise(NamedTuple):
 
 
 class Guessed(NamedTuple):
-    """Command to begin a tree with the scales of the tree before, in a single request.
+    """Command to begin a tree with the scales of the previous tree, in a single request.
 
     It replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only begins when
     the same `Quantise` follows.
@@ -253,7 +253,7 @@ class AddUpdate(NamedTuple):
 
 
 class LocalRounds(Rounds):
-    """The arrays of rounds, without growing trees."""
+    """The arrays of the rounds of a partition, which do not grow trees."""
 
     shares_lanes = False
 
@@ -288,7 +288,7 @@ class RoundShard:
     columns, y, weights :
         Columns; class codes, or targets times a power of two; sample weights.
     exponent : int or None
-        Exponent of that power, None for classes.
+        Exponent of the power of two, None for classes.
     place : PartRange
         Position of the rows among all rows.
     workers : Workers
@@ -407,7 +407,7 @@ class RoundShard:
         return Answer(np.array(total, dtype=float), np.array(maxima, dtype=float))
 
     def extent(self) -> _Found:
-        """Return the number of rows with positive weight, their largest and minus the least."""
+        """Return the number of positive weights, the largest, and minus the smallest."""
         if self._weights is None:
             return [float(self._columns.n_rows)], [1.0, -1.0]
         some = self._weights[self._weights > 0]
@@ -425,13 +425,13 @@ class RoundShard:
         return [], [-np.inf if rest is None else -rest]
 
     def copies(self, greatest: float, unit: float) -> _Found:
-        """Return the number of copies, the largest one, and whether weights are not copies."""
+        """Return the sum and maximum of the copies of rows, and whether weights are not copies."""
         assert self._weights is not None
         copies, are_copies = copies_of(self._weights / greatest, unit)
         return [copies.sum()], [copies.max(), not are_copies]
 
     def targets(self, minimum: float) -> _Found:
-        """Return the number of nonzero targets, minus the first row, minus the first low row."""
+        """Return the number of nonzero targets, and minus the first row and first low row."""
         used, y = np.flatnonzero(self._used()), self._numbers()
         low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [

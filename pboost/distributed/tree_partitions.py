@@ -1,6 +1,6 @@
 """Trees on rows in partitions: the histograms of each partition, and growth from their sums.
 
-The state of a partition is a function of its rows and the commands so far. A request contains the
+The state of a partition depends only on its rows and the commands so far. A request contains the
 splits of all nodes of a level and queries about their children. The results are integers, so their
 sums do not depend on the partitions. Splits are searched level by level, ahead of growth, which
 uses them in its own order. The rows of small nodes are sent to the client, where their subtrees
@@ -80,7 +80,7 @@ class Queries(NamedTuple):
 
 
 class SentRows(NamedTuple):
-    """The rows of some nodes in one partition: number per node, and data.
+    """The rows of some nodes in one partition: their number per node, and their data.
 
     Weights are omitted if all are 1.
     """
@@ -404,7 +404,7 @@ Asking: TypeAlias = Generator[list[Splits | NodeQuery], Answered, None]
 
 
 class Calls:
-    """The log of the requests by which some trees grow together, and their engine."""
+    """The log of the requests of trees that grow together, and their engine."""
 
     def __init__(self, engine: Engine, commands: Sequence[Any] = ()) -> None:
         self.engine, self.commands = engine, list[Splits | Queries](commands)
@@ -440,8 +440,8 @@ def _sent(asking: Asking, answered: Answered) -> list[Splits | NodeQuery] | None
 class ShardedArrays(TreeArrays):
     """The arrays of a tree on rows in partitions; `n` is the number of rows with positive weight.
 
-    In a boosted tree, `rule` computes votes. `tree` is the index of the tree among those that grow
-    together with the same `calls`.
+    In a boosted tree, `rule` computes votes. `tree` is the index of the tree among the trees that
+    share `calls`.
     """
 
     callbacks_by_status: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
@@ -508,7 +508,7 @@ class ShardedArrays(TreeArrays):
         self.codes = codes
 
     def begin(self, cells: NDArray[np.int64] | None = None) -> Asking:
-        """Make the root, from its histogram if that is passed."""
+        """Create the root, from its histogram if the histogram is passed."""
         ahead, root = self.ahead, np.zeros(1, dtype=np.int32)
         ahead.node["stop"][0] = self.n
         if cells is None and self.n <= self._few:
@@ -541,7 +541,7 @@ class ShardedArrays(TreeArrays):
         self.calls.run([self.level()])
 
     def level(self) -> Asking:
-        """Split nodes ahead, including the pending one, and measure their children."""
+        """Split nodes ahead, including the pending node, and measure their children."""
         ahead, at = self.ahead, int(self.ahead_of[self.at])
         yield from self._have_cells([at])
         nodes = self._next_nodes(at)
@@ -582,7 +582,7 @@ class ShardedArrays(TreeArrays):
         return max(3, MOST_KEPT // (8 * math.prod(self._shape)))
 
     def _next_nodes(self, at: int) -> IntArray:
-        """Return the nodes to split in the next request: `at`, and others by impurity.
+        """Return the nodes to split in the next request: `at`, then other nodes by impurity.
 
         Their number is at most the number of splits that may follow. If random features are drawn
         by node number, only nodes that growth has reached are returned.
@@ -614,9 +614,9 @@ class ShardedArrays(TreeArrays):
         return [*splits, *(query for query in queries if len(query.node))]
 
     def _measure_classes(self, new: IntArray) -> Asking:
-        """Measure new nodes; get the rows of small nodes and the histograms of others.
+        """Measure new nodes; get the rows of small nodes and the histograms of large nodes.
 
-        In a boosted tree, only weights of nodes that may be split are refined, after the votes.
+        In a boosted tree, weights are refined after the votes, and only at nodes that may be split.
         """
         ahead, is_boosted = self.ahead, self.rule is not None
         ahead.note_pure(new)
@@ -652,8 +652,8 @@ class ShardedArrays(TreeArrays):
     ) -> tuple[IntArray, list[tuple[int, int]]]:
         """Return the nodes whose histograms are requested, and pairs (larger, smaller) of children.
 
-        For a pair, only the histogram of the smaller child is requested, or its rows, which is
-        marked in `is_sent`. The other histogram is the difference to the parent's.
+        For a pair, the histogram or the rows of the smaller child are requested; `is_sent` marks
+        the rows. The other histogram is the histogram of the parent minus this one.
         """
         shift = self.ahead.node["shift"]
         asked, differences = list[int](), list[tuple[int, int]]()

@@ -1,4 +1,4 @@
-"""Trees and random forests on rows in partitions: the replacement of a table in a fit."""
+"""Trees and random forests on rows in partitions instead of one table."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class BagTree(NamedTuple):
 class BagShard(TreeShard):
     """Rows of one partition, sampled for trees that grow together.
 
-    Parameters are those of `TreeShard`. After the number of classes follow the number of rows, and
-    of rows with positive weight, in earlier partitions.
+    The parameters are as in `TreeShard`, with two more after the number of classes: the number of
+    rows, and of rows with positive weight, in earlier partitions.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class BagShard(TreeShard):
         return weights, int(generator.integers(2**63))
 
     def extents(self, bags: Sequence[Bag]) -> tuple[int, list[int], FloatArray, list[int]]:
-        """Return the number of rows, and of each sample its size, largest weight and key."""
+        """Return the number of rows, and the size, largest weight and key of each sample."""
         self._take(bags)
         n = [int(np.count_nonzero(weight)) for weight in self._of_bags]
         heaviest = [float(weight.max(initial=0.0)) for weight in self._of_bags]
@@ -154,7 +154,7 @@ class BagShard(TreeShard):
     def tallied(self, n: int, cases: Sequence[BagTree], what: str, *arguments: Any) -> Any:
         """Add the out-of-bag predictions of new trees, then return the result of a method.
 
-        `cases` are the newest of n trees. Returns None if older ones are missing here.
+        `cases` are the newest of n trees. The result is None if older trees are missing here.
         """
         first = n - len(cases)
         if first > self._n_told:
@@ -168,7 +168,7 @@ class BagShard(TreeShard):
         return getattr(self, what)(*arguments)
 
     def tested(self) -> tuple[int, int, float]:
-        """Return the first row index, and the number and largest weight of out-of-bag rows."""
+        """Return the first row index, and the number and the largest weight of out-of-bag rows."""
         weights = self._whole[self._tally.tested()]
         return self._start, len(weights), float(weights.max(initial=0.0))
 
@@ -177,8 +177,8 @@ class BagShard(TreeShard):
     ) -> tuple[PartialSums, PartialSums]:
         """Return `sum_parts` of weighted losses of the n out-of-bag rows, and of their weights.
 
-        `first` has their number before each partition. Weights and targets are scaled by powers of
-        two.
+        `first` is the number of such rows before each partition. Weights and targets are scaled by
+        powers of two.
         """
         rows = self._tally.tested()
         loss = self._tally.losses(rows, of_targets)
@@ -186,14 +186,14 @@ class BagShard(TreeShard):
         return sum_parts(loss * weights, start, n), sum_parts(weights, start, n)
 
     def record(self) -> tuple[IntArray, FloatArray]:
-        """Return the number of out-of-bag trees of each row, and their mean prediction."""
+        """Return the number of out-of-bag trees of each row, and the mean of their predictions."""
         return self._tally.members, self._tally.means()
 
 
 def begin_bags(
     engine: Engine, problem: Problem, bags: Sequence[Bag]
 ) -> list[tuple[TrainingData, int, int]]:
-    """Set the weights of samples; return the data, number of rows and key of each.
+    """Set the weights of samples; return the data, number of rows and key of each sample.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def begin_bags(
     return list(zip(data, np.sum(n, axis=0).tolist(), keys[0], strict=True))
 
 
-#: Trees grow together as long as their total number of rows is at most this.
+#: Maximum total number of rows of trees that grow together.
 TOGETHER = 1 << 18
 
 
@@ -376,7 +376,7 @@ class PartTally:
         return record
 
     def _fetch(self) -> tuple[IntArray, FloatArray]:
-        """Return the number of out-of-bag trees of each row, and their mean prediction."""
+        """Return the number of out-of-bag trees of each row, and the mean of their predictions."""
         with closing(self._members.open()) as self._engine, self._engine.workers:
             self._n_told = 0
             members, means = zip(*self.ask("record"), strict=True)

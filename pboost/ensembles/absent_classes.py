@@ -1,4 +1,4 @@
-"""Fits to samples in which some classes have no rows."""
+"""Fits to samples that contain no rows of some classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pboost.values import (
 
 #: The builder in the settings of a model that predicts a single class.
 CONSTANT = "constant"
-ONLY_CLASS = "the rows are of one class"
+ONLY_CLASS = "all rows have the same class"
 
 
 def fit_present(
@@ -34,7 +34,7 @@ def fit_present(
     rows: RowTable,
     classes: Classes,
 ) -> Any:
-    """Return ``fit(X, y, sample_weight=weights, **options)``, without classes that have no rows.
+    """Call ``fit(X, y, sample_weight=weights, **options)``, if necessary without absent classes.
 
     If `fit` raises `AbsentClassError` because it requires rows of every class, it is called with
     the classes that are present. If there is only one, the result is a constant model.
@@ -44,7 +44,7 @@ def fit_present(
     fit : callable
         A fit function.
     X, y, weights, options
-        Its arguments.
+        Arguments of `fit`.
     rows : RowTable
         The rows of X.
     classes : Classes
@@ -61,7 +61,7 @@ def fit_present(
             at = classes.entries.rows
             mass = weights[at] * y.share[at, codes]
         is_there = np.bincount(codes[mass > 0], minlength=len(values)) >= error.min_rows
-        if is_there.all():  # the error is about other rows
+        if is_there.all():  # the error has another cause
             raise
     if not is_there.any():
         is_there[np.argmax(np.bincount(codes, mass, minlength=len(values)))] = True
@@ -103,7 +103,7 @@ def constant_model(rows: RowTable, classes: Array, code: int) -> DecisionGraph:
         vote,
         {"builder": CONSTANT},
         record,
-        # For rows that are not numeric, the model needs inputs that are functions (here none).
+        # Rows that are not numeric are only supported with function inputs. Here the list is empty.
         inputs=None if _are_numbers(rows) else Oracles((), True, rows.row_shape),
     )
 
@@ -114,7 +114,7 @@ def is_constant(model: object) -> bool:
 
 
 def named_options(options: Mapping[str, object], models: list[Any]) -> dict[str, Any]:
-    """Return options as stored in the settings of the fitted models, where objects have names."""
+    """Return the options as they are stored in the settings of a model: objects become names."""
     fitted = next((model for model in models if not is_constant(model)), None)
     if fitted is None:
         return {name: _named(value) for name, value in options.items()}

@@ -59,39 +59,40 @@ def fit_bagging(
 ) -> Bagging:
     """Fit a bagging ensemble: one model per bootstrap sample, with averaged predictions.
 
-    A sample assigns each row a number of copies, by which its weight is multiplied.
+    The weight of each row is multiplied by the number of its copies in the bootstrap sample.
 
     Parameters
     ----------
     fit : callable
-        A fit function such as `fit_boosted_tree`, or any function with the same interface:
-        ``fit(X, y, sample_weight=…, **options)`` returns a pboost model or an object with a method
-        ``predict(X)``. Out-of-bag rows have weight 0. If the function takes them, `rng` is a random
-        generator for the base learner, `n_threads` is 1, and `task` is the task. It is called from
-        several threads.
+        A fit function such as `fit_boosted_tree`, or any function with the same interface: ``fit(X,
+        y, sample_weight=…, **options)`` returns a pboost model or an object with a method
+        ``predict(X)``. Out-of-bag rows have weight 0. A function with the parameters `rng`,
+        `n_threads` or `task` receives a random generator, 1 and the task. The function is called
+        from several threads.
     X : array_like of shape (n, d), data frame, or SortedColumns
-        Features as `fit` takes them; `fit` must not change them. If `fit` is a pboost function that
-        splits on features, they are sorted or binned once for all base learners.
+        Features, in any form that `fit` accepts; `fit` must not modify X. If `fit` is a pboost
+        function that splits on features, X is sorted or binned once for all base learners.
     y : array_like of shape (n,), optional
         Class labels with at least two distinct values; for regression, finite numbers.
     n_estimators : int
         Number of base learners.
     task : {"classification", "regression"}, optional
-        The task. By default, it follows from `fit`, if its options, such as the loss, or the
-        function itself allow only one task. Otherwise text, booleans and at most 20 different whole
-        numbers are treated as classes, and numbers that are not all whole as regression targets.
-        With more than 20 different whole numbers, pass the task.
+        The task. By default, the task is inferred from `fit` if the function or an option such as
+        the loss supports only one task. Otherwise, text, booleans and up to 20 distinct integers
+        are treated as classes, and numbers with a fractional part as regression targets. With more
+        than 20 distinct integers, `task` is required.
     max_samples : float, int or None
-        Size of each sample: a share in (0, 1] of the rows of positive weight, rounded and at least
-        one; or the number of rows. By default, as many as there are rows of positive weight.
+        Size of each sample: a fraction in (0, 1] of the rows with positive weight, or a number of
+        rows. By default, the number of rows with positive weight.
     bootstrap : bool
         Whether rows are drawn with replacement. Drawing fewer rows without replacement is called
         *subagging*.
     voting : {"soft", "hard"}
-        "soft" averages the predicted probabilities, "hard" the predicted classes (1 for the
-        predicted class, 0 for the others). The class with the largest mean is predicted. With
-        "soft", base learners without probabilities, such as models with the hinge loss and objects
-        with only ``predict``, vote for their predicted class. Regression predictions are averaged.
+        "soft" averages the predicted probabilities, "hard" averages the predicted classes (1 for
+        the predicted class, 0 for all other classes). The class with the largest mean is predicted.
+        With "soft", base learners without probabilities, such as models with the hinge loss and
+        objects with only ``predict``, vote for their predicted class. Regression predictions are
+        averaged.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         Class probabilities of each row, in place of `y`. Each row counts once per class, with its
         weight times the class probability. A one-dimensional array contains the probability of the
@@ -105,8 +106,8 @@ def fit_bagging(
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     n_threads : int or None
-        Number of threads, each of which fits whole base learners; -1 uses all cores. By default,
-        the number depends on the amount of work. The model does not depend on it.
+        Number of threads; each base learner is fitted by a single thread. -1 uses all cores. By
+        default, the number depends on the amount of work. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each base learner, in order, with the number of
         base learners so far and a `pboost.growth.graph_growth.MemberStep`. If it returns True,
@@ -127,16 +128,16 @@ def fit_bagging(
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is invalid, or if `fit` raises an error; a note names the base
-        learner.
+        If the data or an option is invalid, or if `fit` raises an error. A note on the error
+        contains the number of the base learner.
 
     Notes
     -----
-    A class may have no rows in a sample. Trees are fitted to such a sample as it is. If `fit`
-    requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base learner
-    is fitted to the classes that are present, and never predicts the others. If only one class is
-    present, the base learner is a constant. If `fit` uses part of the rows for validation, a class
-    needs two rows. Samples and random streams are the same for every `fit`.
+    A class may have no rows in a sample. Trees are fitted to such a sample without changes. If
+    `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base
+    learner is fitted to the classes that are present, and never predicts a missing class. If only
+    one class is present, the base learner is a constant. If `fit` uses part of the rows for
+    validation, a class needs two rows. Samples and random streams are the same for every `fit`.
 
     References
     ----------
@@ -167,7 +168,7 @@ def fit_bagging(
     all_options = {**held, **options}
     search = None if isinstance(X, SortedColumns) else column_search(function, all_options)
     fit_options = {**all_options, "n_threads": n_threads}
-    # Base learners with a validation set bin their own training rows.
+    # With a validation set, each base learner computes separate bins.
     data = shared_columns(search, X, fit_options, shares_bins=not holds_out(all_options))
     rows = rows_to_predict(X)
     n = rows.n_rows

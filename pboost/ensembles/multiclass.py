@@ -51,10 +51,10 @@ from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 Fit: TypeAlias = Callable[..., Any]
 #: Default base learner of SAMME.
 DEFAULT_BASE = partial(fit_cart, max_depth=3)
-#: Lower limit of row weights, relative to the largest, so that no class loses all its weight.
+#: Lower limit of row weights, relative to the largest, so that every class keeps some weight.
 LEAST_WEIGHT = 1e-300
-PERFECT = "a member without error outweighs all others"
-NO_BETTER = "the error of a member was not below chance; it is left out"
+PERFECT = "a base learner without errors determines the prediction"
+NO_BETTER = "a base learner was no better than guessing and is left out"
 
 
 @builder
@@ -77,12 +77,12 @@ def fit_one_vs_rest(
         **options)``.
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, or other rows that `fit` accepts. If weak classifiers are stumps and there are no
-        missing values and no categorical features, they are sorted or binned once for all models.
+        missing values and no categorical features, X is sorted or binned once for all models.
     y : array_like of shape (n,), optional
         Class labels with at least two distinct values.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        Class probabilities of each row, in place of `y`. `fit` receives the probability of its
-        class and of the rest.
+        Class probabilities of each row, in place of `y`. `fit` receives the probability of one
+        class and the probability of all other classes.
     classes : array_like of shape (J,), optional
         The classes of the columns of `y_proba`. By default 0, 1, ..., or the column names of a data
         frame.
@@ -93,8 +93,9 @@ def fit_one_vs_rest(
     -------
     OneVsRest
         `decision_function` returns the decision values (n, J) of the models; `predict_proba`
-        returns their probabilities divided by their sum. The class with the largest probability is
-        predicted, the first one if there are ties. `prediction_cost` is the sum over the models.
+        returns the normalized probabilities of the models. The class with the largest probability
+        is predicted, the first class if there are ties. `prediction_cost` is the sum over the
+        models.
 
     Raises
     ------
@@ -105,10 +106,11 @@ def fit_one_vs_rest(
     Notes
     -----
     If the probabilities of all models underflow to 0, the class with the largest decision value
-    gets probability 1. The models are fitted independently. Their probabilities do not sum to 1
-    before they are divided by their sum, and the result need not be calibrated even if they are.
+    gets probability 1. The models are fitted independently. Their probabilities do not sum to 1 and
+    are therefore normalized. The normalized probabilities may be uncalibrated even if each model is
+    calibrated.
 
-    With two classes, both still have their own model, which takes twice the time of `fit` alone.
+    With two classes, two models are fitted, which takes twice the time of `fit` alone.
 
     References
     ----------
@@ -181,7 +183,7 @@ def fit_samme(
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
         n_estimators=3)``. An estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)`` is
         copied in each round. The mean of the weights is 1. If the base learner draws random
-        numbers, set its seed yourself.
+        numbers, pass a base learner with a fixed seed.
     n_estimators : int
         Maximum number of base learners.
     learning_rate : float
@@ -198,7 +200,7 @@ def fit_samme(
     WeightedVote
         `decision_function` returns the sums of the votes (n, J), `staged_decision_function` the
         sums after each base learner, and `predict_proba` their softmax. The class with the largest
-        probability is predicted, the first one if there are ties.
+        probability is predicted, the first class if there are ties.
 
     Raises
     ------
@@ -211,15 +213,15 @@ def fit_samme(
     weights of the rows that it misclassifies are multiplied by the exponential of the vote. With
     two classes, this is discrete AdaBoost with doubled votes.
 
-    A base learner without errors would get an infinite vote. Its vote is 36.04 + ln(J - 1), which
-    corresponds to an error of 2**-52, plus the sum of all previous votes, so that it decides alone;
-    boosting then stops. Boosting also stops at a base learner with an error of 1 - 1/J or more,
-    which is no better than guessing; it is left out. If it is the first, the model predicts the
-    class frequencies.
+    Boosting stops at a base learner without errors, whose vote would be infinite. It gets the vote
+    36.04 + ln(J - 1), which corresponds to an error of 2**-52, plus the sum of all previous votes,
+    so that it determines the prediction. Boosting also stops at a base learner with an error of 1 -
+    1/J or more, which is no better than guessing. This base learner is left out. If no base learner
+    is left, the model predicts the class frequencies.
 
-    The softmax of the votes is the link for which a single base learner gives its predicted class
-    the probability 1 - e, and every other class e/(J - 1). It equals the softmax of f/(J - 1) in
-    [1]_, whose f counts each vote (J - 1) times, up to a constant that is the same for all classes.
+    Probabilities are the softmax of the votes. With a single base learner, the predicted class has
+    the probability 1 - e, and every other class e/(J - 1). The probabilities equal the softmax of
+    f/(J - 1) in [1]_.
 
     References
     ----------
@@ -301,7 +303,7 @@ def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
 
 
 def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
-    """Return row weights and classes; soft classes for rows with more than one class."""
+    """Return row weights and classes, or class probabilities if rows have several classes."""
     if class_data.entries is None:
         return w, class_data.classes[class_data.label]
     rows, share = class_data.entries.rows, y.share.copy()
@@ -312,7 +314,7 @@ def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, An
 
 
 def _check_probabilities(model: object) -> None:
-    """Raise ValueError for a loss without probabilities, as classes could not be compared."""
+    """Raise ValueError for a loss without probabilities, which one-vs-rest requires."""
     if isinstance(model, GradientBoostingModel):
         try:
             model.probabilities(np.zeros(1))
@@ -336,7 +338,9 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
             f"base_learner: expected an estimator, got {shown(base)}{hint_missing_call(base)}"
         )
     if is_estimator and is_soft:
-        raise TypeError(f"base_learner: expected a function that takes y_proba, got {shown(base)}")
+        raise TypeError(
+            f"base_learner: expected a function with the parameter y_proba, got {shown(base)}"
+        )
     if is_estimator:
 
         def fit(X: Any, y: Array, sample_weight: FloatArray) -> Any:
@@ -374,10 +378,10 @@ def _count_rows(X: object) -> int:
 
 
 def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False) -> Any:
-    """Return X, sorted or binned once for all fits if every fit would do the same.
+    """Return X, sorted or binned if all fits can share the result.
 
-    Bins have equal weight, and their edges depend on which rows have positive weight. If the
-    weights change between fits, or rows are held out, each fit makes its own bins.
+    The bin edges depend on the weights of the rows. If the weights change between fits, or if rows
+    are held out, X is not binned here.
     """
     fit_options: dict[str, Any] = {}
     while isinstance(fit, partial):
@@ -393,7 +397,7 @@ def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False
 
 
 def _with_validation(options: Mapping[str, object], classes: Array, code: int) -> dict[str, Any]:
-    """Return the options for one class, with validation classes replaced by class or rest."""
+    """Return the options for one class; validation classes become True for this class."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)

@@ -1,4 +1,4 @@
-"""Fit functions that are other fit functions with some options preset."""
+"""Fit functions that call `fit_boosted_tree` with preset options."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def fit_oblique_tree(
     smoothing: float = 1e-4,
     **options: Unpack[GrowthOptions],
 ) -> DecisionGraph:
-    """Fit an oblique tree (BoostODT), whose nodes are signs of sums of boosted stumps.
+    """Fit an oblique tree (BoostODT). Each node splits by the sign of a sum of boosted stumps.
 
-    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``; `separator` has
-    more options.
+    This function is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``;
+    `separator` has more options.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features. Each stump of a separator sends missing values to the branch with the lower
-        criterion, or to the branch with the larger weight if there were none in training.
-        Categorical features are one-hot encoded.
+        criterion, or to the branch with the larger weight if the training data had no missing
+        values. Categorical features are one-hot encoded.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     max_nodes : int or None
@@ -70,7 +70,7 @@ def fit_oblique_tree(
         gaussian.
     smoothing : float
         Share of the weight of the node that is added to each class weight when the vote of an exit
-        is computed. Stumps in separators have their own smoothing, 1e-3.
+        is computed. The smoothing of the stumps in separators is always 1e-3.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for the validation set and for ``observation=sampled()``.
     validation : tuple or float, optional
@@ -91,9 +91,9 @@ def fit_oblique_tree(
     Notes
     -----
     The paper sets T2 = 4, "as an observation is classified by 5 nodes (including leaves)". This is
-    interpreted as a tree of depth 4 with up to 15 separators, because only this reproduces the
-    published errors; see the page *Errata of the sources*. Use ``max_nodes=4, max_depth=None`` for
-    the other interpretation.
+    interpreted as a tree of depth 4 with up to 15 separators, because only this interpretation
+    reproduces the published errors; see the page *Errata of the sources*. Use ``max_nodes=4,
+    max_depth=None`` for the other interpretation.
 
     References
     ----------
@@ -102,7 +102,7 @@ def fit_oblique_tree(
 
     Examples
     --------
-    The second MONK's problem: exactly two of six attributes have their first value.
+    This tree solves the second MONK's problem without training errors:
 
     >>> import pboost as pb
     >>> X, y = pb.datasets.monks(2)
@@ -156,19 +156,19 @@ def fit_topdown_tree(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. A split sends missing values to the exit with the lower criterion, or to the exit
-        with the larger reach if no training row at the node had a missing value. Categorical
-        features are split by a set of categories.
+        with the larger reach if no training row at the node had a missing value. A split on a
+        categorical feature divides the categories into two sets.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     max_nodes : int or None
-        Maximum number of splits. None grows until no leaf can be split.
+        Maximum number of splits. With None, the tree grows until no leaf can be split.
     impurity : {"kearns_mansour", "gini", "entropy", "error"} or callable
-        The impurity as a function f of the share z of one class at a leaf:
-        ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``, the entropy in bits, or ``2 min(z, 1 - z)``. A
-        custom function takes and returns an array. It must be concave and symmetric about 1/2, with
-        f(0) = f(1) = 0 and f(1/2) = 1. A split minimizes the weighted sum of f over both branches.
-        A custom function is called from Python for all thresholds of a leaf at once, which is
-        several times slower.
+        The impurity as a function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``,
+        ``4 z (1 - z)``, the entropy in bits, or ``2 min(z, 1 - z)``. A custom function takes and
+        returns an array. It must be concave and symmetric about 1/2, with f(0) = f(1) = 0 and
+        f(1/2) = 1. A split minimizes the weighted sum of f over both branches. A custom function is
+        called from Python for all thresholds of a leaf at once. It is several times slower than a
+        named impurity.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Which leaf is split next; see `fit_boosted_tree`.
     target_certificate : float, optional
@@ -180,12 +180,12 @@ def fit_topdown_tree(
     min_samples_leaf : int
         Minimum number of training rows in each branch.
     categorical_smoothing : float
-        Smoothing of differences between categories, which reduces splits on chance differences; see
+        Smoothing of differences between categories, which avoids splits on random differences; see
         `weak.stump`.
     smoothing : float
         See `fit_boosted_tree`. With 0, the decision value of a leaf is half the log odds of its
-        rows, independent of the splits that lead to it (Theorem 2 of [1]_); it is clipped if the
-        leaf contains one class.
+        rows, independent of the splits that lead to it (Theorem 2 of [1]_); the value is clipped if
+        the leaf contains a single class.
     learning_rate : float
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
@@ -199,8 +199,8 @@ def fit_topdown_tree(
     Returns
     -------
     DecisionGraph
-        The fitted tree, with nodes in the order of creation. With "kearns_mansour", it equals the
-        tree of `fit_boosted_tree`, whose certificate is this impurity of its leaves.
+        The fitted tree, with nodes in the order of creation. With "kearns_mansour", the tree is the
+        same as with `fit_boosted_tree`, and the certificate is the impurity of the leaves.
 
     Raises
     ------

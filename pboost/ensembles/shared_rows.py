@@ -1,4 +1,4 @@
-"""Rows shared by many fits: read, sorted or binned once if every fit would do the same."""
+"""Rows that are read, sorted or binned once for many fits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_once(
 
 
 def holds_out(options: Mapping[str, Any]) -> bool:
-    """Return whether `fit` uses a validation fraction, so that it must make its own bins."""
+    """Return whether `fit` uses a validation fraction, so that bins cannot be shared."""
     return not isinstance(options.get("validation"), tuple | list | None)
 
 
@@ -53,7 +53,7 @@ def shared_columns(
 ) -> Any:
     """Return X, sorted or binned once for many fits of this search, or unchanged.
 
-    Bins are shared only with `shares_bins`; they are made with these weights.
+    X is binned only if `shares_bins` is True. The bins depend on `weights`.
     """
     if search is None or isinstance(X, SortedColumns | BinnedColumns):
         return X

@@ -1,8 +1,8 @@
 """Continue training: `continue_fit` for all models that support it, and its state between calls.
 
-The nodes of a graph are replayed on the given data, which restores the row weights at the open
-exits, and growth continues from there. Trees are added to a forest or a gradient boosting model by
-one longer fit that repeats all random draws from the generator state stored in the settings.
+To continue a graph, its nodes are replayed on the given data. This restores the row weights at the
+open exits, and growth continues. To continue a forest or gradient boosting model, a longer fit is
+run. It starts from the generator state stored in the settings, so its random draws are the same.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ KINDS: Mapping[type, tuple[str, ...]] = {
 }
 #: Maximum absolute vote; the exponential of twice this value does not overflow.
 MOST_VOTE = 350.0
-#: Why the directions of a model may be missing in other data.
+#: Part of a message: why directions of a model may not exist in other data.
 OTHER_UNITS = (
     "; directions on more than two features depend on the standard deviations of the training "
     "data; continue with the training data"
@@ -142,7 +142,7 @@ def continue_fit(
     n_estimators : int, optional
         The number to add, not the total: the number of trees for a forest, and the maximum number
         of trees for gradient boosting. For a graph, the maximum number of weak classifiers of a
-        chain that starts where all open exits join.
+        chain that follows all open exits.
     max_nodes : int, optional
         The number to add, not the total: the maximum number of weak classifiers, each at one open
         exit of a graph. Exactly one of `n_estimators` and `max_nodes` is required for a graph.
@@ -165,13 +165,13 @@ def continue_fit(
         the same rows again, because a model does not store them. If the model was fitted with a
         fraction, the rows are held out again automatically.
     state : FitState, optional
-        For a series of calls with the same data, each with the model of the previous call: pass the
-        same `FitState` to all calls, and each call starts where the previous one ended. Supported
-        for gradient boosting, and for binary chains with `n_estimators`.
+        State for a series of calls in which each call continues the model of the previous call on
+        the same data. Pass the same `FitState` to all calls. Supported for gradient boosting, and
+        for binary chains with `n_estimators`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for weak learners of a graph that draw random numbers; stumps do not.
-        Forests and gradient boosting models store the initial state of their generator. If it was
-        not NumPy's PCG64, pass the generator again.
+        Forests and gradient boosting models store the initial state of their generator. If this
+        generator was not NumPy's PCG64, pass it again.
     n_threads : int or None
         Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
         The model does not depend on it.
@@ -185,18 +185,18 @@ def continue_fit(
     Returns
     -------
     DecisionGraph, RandomForest or GradientBoostingModel
-        A model with the old and the new nodes or trees. Its training record (certificate, cost,
-        losses) is computed on the data of this call, also for the old part.
+        A model with the old and the new nodes or trees. The whole training record (certificate,
+        cost, losses) is computed on the data of this call.
 
     Raises
     ------
     ValueError, TypeError
         If the data do not match the model, or an option is invalid or not supported for this kind
         of model; if the nodes use directions that `weak_learner` does not create from X; if
-        gaussian observations would be mixed with others, or each cell had its own error in training
-        and no `observation` is passed; if votes of the model are larger than those of any fit
-        function; or if the generator state of a randomized forest or gradient boosting model is not
-        known.
+        gaussian observations would be mixed with other observation models, or if the errors
+        differed by cell in training and no `observation` is passed; if votes of the model are
+        larger than any fit function allows; or if the generator state of a randomized forest or
+        gradient boosting model is not known.
     NotImplementedError
         If weak classifiers, old or new, are functions (`pboost.weak.oracle`, `from_estimator`), or
         observations are sampled, since their random draws are not stored; or if they are separators
@@ -204,26 +204,27 @@ def continue_fit(
 
     Notes
     -----
-    If the data are the training data, the result is bit-identical to a single fit with the total
-    number, for a chain with ``n_estimators``, a tree with ``max_nodes``, a forest and a gradient
-    boosting model. A limit on the depth is kept, a target certificate is not. For other graphs, the
-    row weights at each open exit are kept in memory: 16 bytes per row and open exit.
+    If a model is continued on its training data, the result is bit-identical to a single longer
+    fit. This is true for chains with ``n_estimators``, trees with ``max_nodes``, forests and
+    gradient boosting models. A depth limit of the original fit still applies, but a target
+    certificate is ignored. For other graphs, the row weights at all open exits are stored in
+    memory, which takes 16 bytes per row and open exit.
 
     The out-of-bag record of a forest is computed again from all trees, and therefore requires the
-    training rows in the same order. With a validation set, a gradient boosting model ends at its
-    best iteration. Later trees are fitted again, and `n_estimators` counts from the last iteration
-    that was tried.
+    training rows in the same order. If a gradient boosting model was fitted with a validation set,
+    it ends at its best iteration. The trees after this iteration are fitted again. `n_estimators`
+    is the number of trees after the last iteration of the previous fit.
 
     Affine weak classifiers on more than two features are scaled by the standard deviations of the
     data. Models with such nodes can only be continued on data with the same standard deviations (to
-    9 digits), such as the training data. With two features, any data can be used, and any multiple
-    of the model's number of directions. Models of stumps can be continued with affine weak
-    classifiers (on two features, with an even number of directions); after that, `weak_learner` is
-    required.
+    9 digits), such as the training data. With two features, you can use any data, and a multiple of
+    the original number of directions. Models of stumps can be continued with affine weak
+    classifiers (on two features, with an even number of directions). To continue such a model
+    again, pass `weak_learner`.
 
     Gaussian observations are computed from the values and errors of the rows of this call, also at
-    the old nodes. If each cell had its own error, or the errors differ from those in training,
-    pass them as ``observation=gaussian(sigma)``; they are then stored in the new model.
+    the old nodes. If the errors differ by cell, or if they are not the same as in training, pass
+    the errors as ``observation=gaussian(sigma)``. The new model stores these errors.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def continue_fit(
 
 
 def options_of(model: Any, offered: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options that apply to the kind of model; raise TypeError for others."""
+    """Return the options that apply to the kind of model; raise TypeError for other options."""
     check_model(model)
     kind = type(model)
     if kind not in KINDS:
@@ -309,7 +310,7 @@ class GoesOn:
     Attributes
     ----------
     joins : bool
-        Whether the open exits join.
+        Whether the open exits are merged.
     size : int
         Number of nodes to add.
     learner, observation : ColumnLearner, Observation
@@ -319,7 +320,8 @@ class GoesOn:
     rule : VoteRule
         How votes are computed from class weights.
     growth : type
-        How the model grows: as a chain, a tree (with exact or uncertain observations) or a graph.
+        Class that grows the model: a chain, a tree (with exact or uncertain observations) or a
+        graph.
     limits : TreeLimits
         Limits for all nodes, old and new.
     settings : mapping
@@ -369,7 +371,7 @@ class GoesOn:
         limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
         kind: Any = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}[way]
         if observation.is_exact and model.answer is not None:
-            observation = Flip(0.0)  # also exact, but stored as tables like those of the model
+            observation = Flip(0.0)  # exact, but with stored tables, like the model
         elif observation.is_exact and way == "tree":
             kind = BoostedArrays
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
@@ -484,13 +486,13 @@ def _check_source(more: GoesOn, state: object) -> None:
 
 
 def tables_of(model: DecisionGraph) -> Tables:
-    """Return the answer table of each node, None for gaussian observations."""
+    """Return the outcome probabilities of each node; None for gaussian observations."""
     same = None if model.sigma is not None else CERTAIN
     return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
 
 def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
-    """Return whether the open exits join, and how many nodes to add."""
+    """Return whether the open exits are merged, and the number of nodes to add."""
     if (n_estimators is None) == (max_nodes is None):
         raise ValueError(
             "n_estimators, max_nodes: expected exactly one of them, got "
@@ -529,7 +531,7 @@ def _check_graph(model: Any) -> DecisionGraph:
 
 
 def _observation(model: DecisionGraph, X: object, observation: object) -> Observation:
-    """Return the observation model of the new nodes, for the columns in the model's order."""
+    """Return the observation model of the new nodes, with columns in the order of the model."""
     if observation is None:
         if model.sigma is None:
             what = "an observation model"
@@ -561,11 +563,11 @@ def _stored(
 
 
 def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
-    """Return the weak learner if its nodes can be added to the model."""
+    """Check that nodes of the weak learner can be added to the model; return the weak learner."""
     if not isinstance(weak, ColumnLearner):
         raise NotImplementedError(
-            "weak_learner: expected one whose classifiers compare a number with a threshold, got "
-            f"{weak!r}; others cannot be continued"
+            "weak_learner: expected classifiers that compare a number with a threshold, got "
+            f"{weak!r}, which cannot be continued"
         )
     if isinstance(observation, Sampled):
         raise NotImplementedError("observation: sampled observations cannot be continued")
@@ -596,13 +598,13 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
     if is_other and np.isnan(data.source[data.source_rows]).any():
         raise ValueError(
             "X: expected the same feature means as in training, which affine weak classifiers use "
-            "for missing values; got other means"
+            "for missing values; got different means"
         )
     return replace(model, feature=feature, inputs=data.inputs)
 
 
 def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
-    """Return the inputs of nodes as projections, also if they are single columns."""
+    """Return the inputs of nodes as projections, even if the inputs are single columns."""
     if inputs is None:
         return single_columns(model.n_features)
     assert isinstance(inputs, Projections)
@@ -610,7 +612,7 @@ def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
 
 
 def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
-    """Return how a model grows: as a chain, a tree or another graph."""
+    """Return the type of growth of a model: chain, tree or general graph."""
     if joins:
         return "chain" if model.is_chain else "graph"
     inner = model.next[model.next != OUT]
@@ -691,7 +693,7 @@ def _continue_sum(
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
-    # If a fit ended by itself, it would have ended there with more iterations, too.
+    # A fit that ended early would end at the same iteration with a larger limit.
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
     meant = check_integer("model.settings['n_estimators']", options["n_estimators"], min_value=1)
     options["n_estimators"] = more + (tried if was_cut else meant)
@@ -764,16 +766,16 @@ class FitState:
 
     Pass a new state to the first call of `continue_fit` in a series. Pass the same state to every
     later call, with the model that the previous call returned and the same data. Each call then
-    starts where the previous one ended, without preparing the data and evaluating the model again.
-    The models are bit-identical to those without a state.
+    starts where the previous one ended, and does not need to prepare the data and evaluate the
+    model again. The models are bit-identical to models that are continued without a state.
 
     A state contains the binned or sorted columns, the decision values or weights of the training
-    rows, and working arrays. Models never refer to it.
+    rows, and working arrays. Models do not contain a reference to the state.
 
     A state belongs to one model and one data set. If `model`, `X`, `y`, `sample_weight` or
-    `validation` changes between calls, `continue_fit` raises ValueError; values of X are compared
-    by a hash of each row. After an exception, the state is empty, like a new one. It cannot be
-    copied or pickled.
+    `validation` changes between calls, `continue_fit` raises ValueError. Values of X are compared
+    by a hash of each row. After an exception, the state is empty. A state cannot be copied or
+    pickled.
 
     Attributes
     ----------
@@ -814,7 +816,7 @@ class FitState:
 
 
 def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
-    """Return the kept fit for this model and data and empty the state; None if it was empty.
+    """Return the stored fit for this model and data, and empty the state; None if it is empty.
 
     `rows` maps argument names to fingerprints of the data.
     """
@@ -824,7 +826,7 @@ def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
     if model is not state._model:
         raise ValueError(
             "model: expected the model that continue_fit returned with this state, "
-            f"{state._model!r}, got another one, {model!r}; use a new FitState() for it"
+            f"{state._model!r}, got a different model, {model!r}; use a new FitState() for it"
         )
     for name, value in rows.items():
         kept = state._rows[name]
@@ -838,7 +840,7 @@ def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
 
 
 def keep(state: FitState, model: object, rows: Mapping[str, object], fit: object) -> None:
-    """Keep a fit for the next call, which must use this model and these data."""
+    """Store a fit for the next call, which must use the same model and data."""
     state._model, state._rows, state._fit = model, rows, fit
 
 
@@ -856,7 +858,8 @@ def check_state(state: object, rng: object) -> FitState:
 def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any) -> dict[str, Any]:
     """Return fingerprints that identify the data of a call, by argument name.
 
-    X comes from `columns_to_fit`. Prepared columns are immutable and are their own fingerprint.
+    X is the result of `columns_to_fit`. Prepared columns are immutable, so they are compared by
+    identity.
     """
     arguments = {"X": X, "y": y, "sample_weight": sample_weight}
     if isinstance(validation, tuple | list) and 2 <= len(validation) <= 3:

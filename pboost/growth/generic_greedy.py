@@ -1,8 +1,8 @@
 """Generic greedy boosting (G²) of real-valued weak hypotheses.
 
-A step uses only the rows that reach the weak hypothesis (section 3 of [1]_ in `GenericGreedy`), not
-the structure of the decision graph. Therefore these steps take rows and outputs as arrays, and
-serve chains (AdaBoostR), trees (top-down induction) and anything in between.
+A step depends only on the rows that reach the weak hypothesis, not on the structure of the decision
+graph (section 3 of [1]_ in `GenericGreedy`). The same steps therefore fit chains (AdaBoostR), trees
+(top-down induction) and other decision graphs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GreedyStep:
 
     @property
     def perfect(self) -> bool:
-        """Whether every output is ``max_abs`` in size, and all are correct or all are wrong."""
+        """Whether all outputs are ± ``max_abs`` and are either all correct or all wrong."""
         return abs(self.mu) == 1.0
 
     @property
@@ -68,7 +68,7 @@ class GreedyStep:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """A round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
+    """Record of a round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def leverage(mu: float, max_abs: float, rule: VoteRule) -> GreedyStep:
     mu = min(max(mu, -1.0), 1.0)
     right, wrong = (1 + mu) / 2, (1 - mu) / 2
     vote = rule.learning_rate * half_log_odds(right, wrong, rule.smoothing)
-    # The chord of exp(-vote u) over [-1, 1] at the mean u; it is >= the mean of the exponential.
+    # Upper bound on the mean of exp(-vote * u), since the exponential is convex.
     shrink = wrong * math.exp(vote) + right * math.exp(-vote)
     alpha = vote / max_abs
     if not math.isfinite(alpha):
@@ -129,17 +129,17 @@ class GenericGreedy:
         With `y_proba`: the class labels of its columns. Default: 0 and 1, or the column names.
     smoothing : float
         Fraction from 0 to 1 that is added to the weights of correct and wrong outputs before the
-        log odds are computed. 0 gives the published formula.
+        log odds are computed. The value 0 gives the published formula.
     learning_rate : float
         Factor in (0, 1] by which each vote is multiplied.
 
     Attributes
     ----------
     weight : ndarray of float64, shape (n,), or (n, 2) with `y_proba`
-        Current weights, with `y_proba` one per class. A step does not change the sum of the weights
+        Current weights; one per class with `y_proba`. A step does not change the sum of the weights
         of its rows.
     score : ndarray of float64, shape (n,)
-        Decision values H of the rows so far.
+        Current decision values H.
 
     References
     ----------
@@ -148,8 +148,8 @@ class GenericGreedy:
 
     Examples
     --------
-    A tree with one split and constant hypotheses. By Theorem 2, the leaves vote half the log odds
-    of their rows, whatever the constants are:
+    A tree with one split and constant hypotheses. By Theorem 2, the vote of a leaf is half the log
+    odds of its rows, for any constants:
 
     >>> import numpy as np
     >>> import pboost as pb
@@ -196,7 +196,7 @@ class GenericGreedy:
     def margin(
         self, h: ArrayLike, rows: ArrayLike | None = None, max_abs: float | None = None
     ) -> GreedyStep:
-        """Return the step of a hypothesis without making it.
+        """Return the step for a hypothesis without changing the state.
 
         The parameters are the same as for `step`.
         """
@@ -212,10 +212,10 @@ class GenericGreedy:
         h : float or array_like of shape (m,)
             Outputs on these rows, finite and not all 0. A number is a constant hypothesis.
         rows : array_like, optional
-            Rows that reach the hypothesis, as a boolean mask or indices. None: all rows.
+            Rows that reach the hypothesis, as a boolean mask or indices. By default, all rows.
         max_abs : float, optional
-            Upper bound on the absolute value of h, including other rows. None: the largest on these
-            rows.
+            Upper bound on the absolute value of h on all rows. By default, the largest absolute
+            value on these rows.
 
         Returns
         -------
@@ -230,10 +230,11 @@ class GenericGreedy:
 
     @property
     def bound(self) -> float:
-        """Right-hand side of Theorem 1 without its factor in theta.
+        """Right-hand side of Theorem 1, without the factor that depends on theta.
 
-        The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))`` with t in p. It is at least
-        `certificate`, with equality if all outputs are ± max_abs.
+        The sum over all paths p of ``w(S_p)`` times the product of ``sqrt(1 - mu_t**2)`` over the
+        hypotheses t of the path. It is at least `certificate`, and equal if all outputs are ±
+        max_abs.
         """
         return _sum(self.weight * self._of_rows(self._shrink))
 
@@ -243,13 +244,13 @@ class GenericGreedy:
         return _sum(self._start * np.exp(-self.sign * self._of_rows(self.score)))
 
     def _of_rows(self, values: FloatArray) -> FloatArray:
-        """Return values of rows in a shape that broadcasts with the weights."""
+        """Reshape the values of rows so that they broadcast with the weights."""
         return values if self.sign.ndim == 1 else values[:, None]
 
     def _look(
         self, h: ArrayLike, rows: ArrayLike | None, max_abs: float | None
     ) -> tuple[GreedyStep, Any, FloatArray, FloatArray]:
-        """Return the step, the rows as an index, and for these rows ``y h / max_abs`` and h."""
+        """Return the step, the indices of the rows, and their values of ``y h / max_abs`` and h."""
         at = slice(None) if rows is None else np.asarray(rows)
         weight, sign = self.weight[at], self.sign[at]
         mass = _sum(weight)
@@ -269,12 +270,12 @@ class GenericGreedy:
 
 
 def _sum(values: FloatArray) -> float:
-    """Return the sum of the values of all rows; the values of a row are added first."""
+    """Return the sum of all values. The values of each row are added first."""
     return float((values if values.ndim == 1 else values.sum(axis=1)).sum())
 
 
 def check_bound(max_abs: object, largest: float, what: str) -> float:
-    """Return the user's bound on a hypothesis, checked against the largest output."""
+    """Return `max_abs` after comparing it with the largest output."""
     bound = check_number("max_abs", max_abs, min_value=0.0, open_min=True)
     if largest > bound:
         raise ValueError(

@@ -37,7 +37,7 @@ from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights, class_units
 from pboost.weak.stump_search import CostSearch
 
-#: The fixed-point weights at an exit add up to less than 2 to this power.
+#: The sum of the fixed-point weights at an exit is less than 2 to this power.
 FIXED_BITS = 60
 #: Maximum relative error of a certificate computed from fixed-point weights.
 SURE = 1e-10
@@ -47,20 +47,20 @@ GrowthOrder: TypeAlias = Literal["largest_bound", "largest_error", "look_ahead",
 GROWTHS: tuple[GrowthOrder, ...] = get_args(GrowthOrder)
 #: Stop reasons: the callback returned True, or a chain has a node without errors.
 STOPPED = "stopped by the callback"
-PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
-#: Exits of nodes: (node, exit).
+PERFECT = "the certificate is 0, apart from clipping and smoothing of the votes"
+#: Pairs (node, exit).
 Edges: TypeAlias = tuple[tuple[int, int], ...]
 #: A callback, called with the number of steps and the record of the latest step.
 Callback: TypeAlias = Callable[[int, Any], Any]
 
 
-#: Computes new weights of rows from (coefficients by exit and class, source, target).
+#: A function that multiplies the weights `source` by a factor per exit and class, into `target`.
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A node that was added, as passed to ``callback(step, record)``.
+    """Record of a new node, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
@@ -79,11 +79,10 @@ class StepRecord:
     parents : tuple of (int, int)
         Exits (node, exit) that lead to the node; empty for the root.
     missing : int or None
-        Exit for missing values. None if there were none in training and the exit is decided when
-        growth ends.
+        Exit for missing values. None if the training data had no missing values; the exit is then
+        chosen when growth ends.
     levels : int
-        Categories that take exit 1, as the bits of an integer, if the feature is categorical; else
-        0.
+        Bit mask of the categories that take exit 1; 0 if the feature is not categorical.
     """
 
     node: int
@@ -99,7 +98,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class CartStep:
-    """A split, as passed to ``callback(step, record)`` of `fit_cart`.
+    """Record of a split, as passed to ``callback(step, record)`` of `fit_cart`.
 
     Attributes
     ----------
@@ -121,7 +120,7 @@ class CartStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberStep:
-    """A base learner, as passed to ``callback(step, record)`` of ensembles.
+    """Record of a base learner, as passed to ``callback(step, record)`` of ensembles.
 
     Attributes
     ----------
@@ -137,7 +136,7 @@ class MemberStep:
 
 @dataclass(frozen=True, slots=True)
 class GradientBoostingStep:
-    """A boosting round, as passed to ``callback(step, record)`` of `fit_gradient_boosting`.
+    """Record of a boosting round, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
@@ -203,7 +202,7 @@ def constant_vote(
 
 
 def cost_after(reach: NDArray[np.float64]) -> FloatArray:
-    """Return the mean number of evaluated nodes before the first and after each node."""
+    """Return the mean number of comparisons per row, before the first node and after each node."""
     return np.concatenate([[0.0], np.cumsum(reach)])
 
 
@@ -213,10 +212,9 @@ def fixed_scale(total: float) -> float:
 
 
 def sure(counted: float, exact: float) -> float:
-    """Return a sum of fixed-point weights if it is accurate, else the sum of the unrounded weights.
+    """Return the sum of fixed-point weights if it is accurate, else the sum of unrounded weights.
 
-    Rounding changes a weight by up to half a unit. Votes can make this difference as large as the
-    weight of all other rows.
+    Large votes can make the rounding error of one row as large as the weight of all other rows.
     """
     return counted if abs(counted - exact) <= SURE * exact else exact
 
@@ -251,7 +249,7 @@ class Growth:
     votes : list of list of float
         Votes of the two exits of each node.
     certificate : list of float
-        Certificate before the first and after each node.
+        Certificate before the first node and after each node.
     """
 
     def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
@@ -284,10 +282,11 @@ class Growth:
         certificate: float,
         heavier: int | None = None,
     ) -> int:
-        """Add a node after the exits `edges`, pairs (node, exit); return its index.
+        """Add a node after the exits `edges`, pairs (node, exit), and return the index of the node.
 
-        `reach` is the fraction of the training weight at the node, and `certificate` includes the
-        node. `heavier` is the exit with more training weight, None if all rows reach the node.
+        `reach` is the fraction of the training weight at the node. `certificate` is the certificate
+        after the node is added. `heavier` is the exit with more training weight, or None if all
+        rows reach the node.
         """
         node = len(self._cuts)
         self._edges = edges
@@ -309,16 +308,17 @@ class Growth:
         return constant_vote(self.data, self.rule, self.search.class_sums())
 
     def placed(self, cut: Any) -> Any:
-        """Return a split at a node that all rows reach, in its final form.
+        """Set the exit for missing values of a split, at a node that all rows reach.
 
-        Missing values, and categories without weight, take the exit with more weight.
+        If the exit was not determined in training, it is the exit with more weight. Categories
+        without weight take the same exit.
         """
         if not self.search.is_open(cut):
             return cut
         return replace(cut, side=self.search.heavier_sides([cut])[0])
 
     def drop_votes(self, nodes: Iterable[int]) -> None:
-        """Set the votes of some nodes to 0, and drop the stages with their earlier votes."""
+        """Set the votes of some nodes to 0, and remove the stages that used their earlier votes."""
         nodes = list(nodes)
         for node in nodes:
             self.votes[node][:] = 0.0, 0.0
@@ -327,13 +327,13 @@ class Growth:
         self._stages.append(len(self._cuts))
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the last node; `bound` is the bound of the exit it has split."""
+        """Return the record of the last node; `bound` is the bound of the exit that was split."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
         threshold = float(self.search.thresholds([cut])[0])
         side = cut.side if cut.side >= 0 else self._heavier[-1] if self._heavier else None
         levels, absent = cut.levels or (0, 0)
         levels |= absent if side else 0
-        if cut.levels is not None and not levels:  # separates missing values from all others
+        if cut.levels is not None and not levels:  # only missing values take exit 1
             threshold = float(np.finfo(np.float64).max)
         return StepRecord(
             len(self._cuts) - 1,
@@ -379,13 +379,13 @@ class Chain(Growth):
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         # Every row reaches every node, so its reach is its initial weight.
         self.start = data.weight.copy() if observer.needs_class else None
-        # From integers, since a float sum depends on the order of the rows.
+        # Integers are added, since a float sum depends on the order of the rows.
         self.unit = class_units(self.weights.masses, data.scale)
-        self.exits: Edges = ()  # of the last node
-        self.perfect = False  # whether each exit of the last node has a single class
-        #: Computes the weights after the last node; postponed, since the final node needs none.
+        self.exits: Edges = ()
+        self.perfect = False
+        #: Computes the weights after the last node, when the next node needs them.
         self._reweight: Callable[[], None] | None = None
-        #: Factor by which the weights have shrunk, and whether rounding may have changed it.
+        #: Product of the factors of all steps, and whether rounding errors may matter.
         self._product, self._unsure = 1.0, False
 
     def grow(self, callback: Callback | None) -> str:
@@ -416,9 +416,9 @@ class Chain(Growth):
         return PERFECT if self.perfect else "all rounds are done"
 
     def is_unsure(self, masses: Masses, step: SplitStep) -> bool:
-        """Return whether rounding of the weights may matter after a step, and record this.
+        """Return whether rounding errors may matter after a step, and store the result.
 
-        If it mattered once, it matters in all later steps.
+        After the first such step, the result is True for all later steps.
         """
         unit = 1.0 if self.observer.is_exact else 1.0 / self.weights.scale
         after = step.shrink * math.fsum([*masses[0], *masses[1]])
@@ -429,7 +429,7 @@ class Chain(Growth):
         return self._unsure
 
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
-        """Add a node. If rounding may matter, the weights were already updated."""
+        """Add a node. If rounding errors may matter, the weights were already updated."""
         self._product *= step.shrink
         certificate = self._product
         if self._unsure:
@@ -455,9 +455,9 @@ class Chain(Growth):
     def ask(
         self, cut: Cut, table: FloatArray | None = None
     ) -> tuple[Masses, FloatArray | None, Send]:
-        """Return the class weights at the exits, the table of the model, and a `Send` function.
+        """Return the class weights at the exits, the outcome probabilities, and a `Send` function.
 
-        `table` is given for the node of a stored model.
+        If the node is from a stored model, `table` contains its outcome probabilities.
         """
         if self.observer.is_exact:
             return cut.masses, CERTAIN, partial(self.search.reweight, cut)
@@ -474,17 +474,17 @@ NO_EXIT = "no exit can be split"
 
 
 class BestFirst:
-    """A tree that is grown at its best open exit.
+    """A tree that is grown best-first: the next split is made at the best open exit.
 
-    An exit has a `serial` number, a `bound`, an `error` (the weight of the classes that are not
-    predicted), and its best `split`, with the bound `after` the split.
+    Each exit has a `serial` number, a `bound`, an `error` (the weight of the classes that are not
+    predicted) and its best `split`, which contains the bound `after` the split.
 
     Attributes
     ----------
     limits : TreeLimits
-        When growth ends, and which exit is best.
+        Limits of growth, and the order of splits.
     certificate : list of float
-        Certificate before the first and after each node.
+        Certificate before the first node and after each node.
     heap : list of (negative key, serial number, exit)
         Open exits; if keys are equal, the oldest comes first.
     """
@@ -502,7 +502,7 @@ class BestFirst:
         raise NotImplementedError
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the last node; `bound` is the bound of the exit it has split."""
+        """Return the record of the last node; `bound` is the bound of the exit that was split."""
         raise NotImplementedError
 
     def push(self, exit_: Any) -> bool:
@@ -521,7 +521,7 @@ class BestFirst:
         return True
 
     def keep(self, serials: Container[int]) -> None:
-        """Remove all other exits from the heap."""
+        """Remove all exits from the heap except those with the given serial numbers."""
         self.heap = [entry for entry in self.heap if entry[1] in serials]
         heapq.heapify(self.heap)
 

@@ -1,8 +1,7 @@
-"""Trees that grow by a custom impurity function, and the checks of that function.
+"""Trees whose splits minimize a custom impurity function, and checks of this function.
 
-The compiled grower (grow.pyx) makes the splits. The function is evaluated for all splits of an exit
-at once. Ties up to rounding are broken as in the compiled grower: the lowest feature, then the
-lowest threshold.
+The function is evaluated for all splits of an exit at once. The compiled grower (grow.pyx) makes
+the splits. Ties are broken as in the compiled grower: lowest feature, then lowest threshold.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from pboost.weak.stump_search import Stump
 
 #: An impurity f(z) of shares z, elementwise.
 Impurity: TypeAlias = Callable[[FloatArray], Any]
-#: Number of intervals of the grid for checks; its points are dyadic, so that 1 - z is exact.
+#: Number of intervals of the grid for checks; with a power of two, 1 - z is exact.
 GRID = 1024
 #: Tolerance of the checks.
 ROUNDING = 1e-9
@@ -48,11 +47,11 @@ MOST_PULL = 1e6
 
 
 def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
-    """Return f(z); raise an error unless it is one finite number per share."""
+    """Return f(z); raise an error unless the result has one finite number for each element of z."""
     try:
-        with np.errstate(divide="ignore", invalid="ignore"):  # the result is checked below
+        with np.errstate(divide="ignore", invalid="ignore"):
             values = np.asarray(impurity(z), dtype=np.float64)
-    except Exception as error:  # a custom function can raise anything
+    except Exception as error:  # a custom function can raise any exception
         raise TypeError(
             f"impurity: expected a function of an array of shares, but it raised {error!r}"
         ) from error
@@ -67,17 +66,15 @@ def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
 
 
 def check_permissible(impurity: Any) -> Impurity:
-    """Return a function that is concave and symmetric with f(0) = f(1) = 0 and f(1/2) = 1.
+    """Check that a function is concave and symmetric with f(0) = f(1) = 0 and f(1/2) = 1.
 
-    It is checked at the multiples of 1/1024. The error message gives the condition that fails.
+    The conditions are checked at the multiples of 1/1024.
     """
     z = np.linspace(0, 1, GRID + 1)
     f = values_of(impurity, z)
     for at, expected in ((0, 0.0), (GRID, 0.0), (GRID // 2, 1.0)):
         if abs(f[at] - expected) > ROUNDING:
-            raise ValueError(
-                f"impurity: expected f({z[at]:g}) = {expected:g}, got {f[at]:.6g}: not permissible"
-            )
+            raise ValueError(f"impurity: expected f({z[at]:g}) = {expected:g}, got {f[at]:.6g}")
     unlike = np.abs(f - f[::-1])
     if unlike.max() > ROUNDING:
         at = int(np.argmax(unlike))
@@ -103,23 +100,23 @@ class ImpurityStump(Stump):
     impurity: Impurity = field(kw_only=True)
 
     def settings(self) -> dict[str, Any]:
-        """Return the options that can be stored, without the function."""
+        """Return the options that can be stored. The function cannot be stored."""
         settings = Stump.settings(self)
         del settings["criterion"], settings["impurity"]
         return settings
 
 
 def by_impurity(weak: Stump, impurity: object) -> ImpurityStump:
-    """Return stumps with a custom impurity, which is checked."""
+    """Return stumps with a custom impurity, after checking the function."""
     options = {each.name: getattr(weak, each.name) for each in fields(weak)}
     return ImpurityStump(**options, impurity=check_permissible(impurity))
 
 
 @dataclass(slots=True, eq=False)
 class Exit:
-    """An open exit: its number, class weights in fixed point, their unit, and its sum of votes.
+    """An open exit, with its class weights in fixed point and its sum of votes.
 
-    The unit is relative to the weight at the root.
+    `unit` is the weight of one fixed-point unit, relative to the weight at the root.
     """
 
     serial: int
@@ -135,7 +132,7 @@ class Exit:
 
     @property
     def error(self) -> float:
-        """Weight at the exit of the class that is not predicted."""
+        """Weight of the class that is not predicted at the exit."""
         return self.mass[int(self.votes <= 0)] * self.unit
 
     def boosted(self, mass: tuple[int, int], votes: float) -> float:
@@ -145,7 +142,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class ImpuritySplit:
-    """The best split of an exit, as the compiled grower needs it, and its effect."""
+    """The best split of an exit, with the fields that the compiled grower needs."""
 
     feature: int
     place: int
@@ -169,11 +166,12 @@ class Cuts:
     place : ndarray of integers, shape (m,)
         Position of the split in the compiled grower.
     beside : ndarray of int32, shape (m, 2)
-        Rows next to the split; the second is -1 if only missing values are above it.
+        The rows just below and just above the split; the second is -1 if only missing values are
+        above.
     side : ndarray of int8, shape (m,)
-        Side of missing values, -1 if there are none.
+        Side of missing values; -1 if the node has none.
     above : ndarray of bool, shape (m, n_bins), or None
-        The categories above, for a categorical feature; else None.
+        For a categorical feature, the categories above the split; else None.
     """
 
     score: FloatArray
@@ -186,7 +184,7 @@ class Cuts:
 
 
 class ImpurityTree(BestFirst):
-    """A tree with exact observations that grows by a custom impurity."""
+    """A tree with exact observations whose splits minimize a custom impurity."""
 
     def __init__(
         self, data: TrainingData, weak: ImpurityStump, rule: VoteRule, limits: TreeLimits
@@ -214,7 +212,7 @@ class ImpurityTree(BestFirst):
         return replace(model, record=TrainingRecord(certificate, cost, stop_reason))
 
     def newest(self, bound: float) -> StepRecord:
-        """Return the record of the last node; `bound` is the bound of the exit it has split."""
+        """Return the record of the last node; `bound` is the bound of the exit that was split."""
         return replace(self.arrays.newest(), certificate=self.certificate[-1])
 
     def exit_at(self, serial: int) -> Exit:
@@ -286,9 +284,10 @@ class ImpurityTree(BestFirst):
         return ImpuritySplit(feature, place, cuts.beside[at], votes, after, side, subset)
 
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
-        """Return the score of the split after each row, the class weights below, and the rows.
+        """Return the score of each split, the class weights below it, and the sorted rows.
 
-        Each array has one line per feature. Splits that are not allowed have an infinite score.
+        Each array has one line per feature, with a split after each row. Splits that are not
+        allowed have an infinite score.
         """
         rows, legal = self.in_order(exit_, features)
         negative, positive = (sums[:, :-1] for sums in self.sums(rows))
@@ -309,7 +308,7 @@ class ImpurityTree(BestFirst):
         positive: NDArray[np.int64],
         count: NDArray[np.intp],
     ) -> FloatArray:
-        """Return the scores of splits, given the class weights and the numbers of rows below."""
+        """Return the score of each split from the class weights and numbers of rows below it."""
         total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
         left, min_mass = (
             positive + negative,
@@ -344,8 +343,8 @@ class ImpurityTree(BestFirst):
         if n_known == len(rows) or not n_known:
             score = self.judged(exit_, legal, negative[:-1], positive[:-1], count)
             return Cuts(score, negative, positive, place, beside, side)
-        # Missing values are first above all splits (the last split separates them from the others),
-        # then below.
+        # Each split is tried with missing values above, then with missing values below. The last
+        # split separates missing values from all other values.
         beside[n_known - 1, 1] = -1
         if not exact:
             place[n_known - 1] = arrays.n_bins[feature] - 1
@@ -359,7 +358,7 @@ class ImpurityTree(BestFirst):
         return Cuts(score, negative, positive, place[both], beside[both], side)
 
     def sets(self, exit_: Exit, feature: int) -> Cuts:
-        """Return the splits by sets of categories; prefixes of the sorted categories are below."""
+        """Return the splits between two sets of categories, in sorted order of the categories."""
         arrays, m = self.arrays, self.arrays.n_rows_at(exit_.serial)
         rows, n_bins = self.rows_of(exit_, feature), int(arrays.n_bins[feature])
         codes, smoothing = arrays.codes[feature, rows], arrays.limits.categorical_smoothing
@@ -429,10 +428,10 @@ def pull_of(
     totals: tuple[float, float],
     n_rows: int,
 ) -> float:
-    """Return the weight of the node's share that smooths each category.
+    """Return the smoothing weight of each category.
 
-    `negative` and `positive` are the class weights of the categories that have any, and `totals`
-    the class weights of the node.
+    `negative` and `positive` are the class weights of the categories with a positive weight.
+    `totals` are the class weights of the node.
     """
     n, p = float(totals[0]), float(totals[1])
     chance = smoothing * max(len(positive) - 2, 0)
@@ -450,11 +449,11 @@ def pull_of(
 def smoothed_away(
     left: FloatArray, all_: float, low: Array, high: Array, totals: tuple[float, float]
 ) -> NDArray[np.int64]:
-    """Return the weight by which smoothing changes class +1 below each split.
+    """Return the weight that smoothing adds to class +1 below each split.
 
-    `left` and `all_` are the smoothed differences of categories from the share of the node, summed
-    below each split and over all categories. `low` and `high` are the weights of class -1 and +1
-    below, and `totals` the class weights of the node.
+    `left` and `all_` are sums of the smoothed differences between the shares of the categories and
+    the share of the node, below each split and over all categories. `low` and `high` are the
+    weights of class -1 and +1 below each split. `totals` are the class weights of the node.
     """
     n, p = float(totals[0]), float(totals[1])
     below = np.asarray(low + high, dtype=np.float64)

@@ -1,8 +1,8 @@
 """Growth of matryoshki, with a given shape or greedily.
 
 A classifier of level 0 is a weak classifier, and a classifier of level k is a tree of classifiers
-of level k - 1. It starts at a port, a set of merged exits, and ends in two ports, one for each of
-its outputs.
+of level k - 1. A port is a set of merged exits. Each classifier starts at one port and ends in two
+ports, one for each output.
 
 Greedy growth decides after each node whether to merge the exits of a subtree. It stores the graph
 as a tree of *super-nodes*, which are weak classifiers or merged subtrees. A subtree is a super-node
@@ -47,13 +47,13 @@ Join: TypeAlias = Literal["sign", "all"]
 JOINS: tuple[Join, ...] = get_args(Join)
 
 
-#: Fixed-point sum from which on the rounding of weights does not matter.
+#: Rounding of weights is negligible if their fixed-point sum is at least this large.
 SURE_MASS = 1 << 50
 #: Exponent of the largest scale of weights.
 MOST_EXPONENT = 1000
-#: Smaller reaches, relative to all weight, count as 0, since weights must not become subnormal.
+#: Smaller reaches (relative to all weight) count as 0, so that weights do not become subnormal.
 NO_REACH = 1e-250
-#: Smaller shares are not computed as 1 minus the other share.
+#: Smaller shares of exit 0 are computed directly, since 1 minus a share would be inaccurate.
 SMALL_SHARE = 1e-6
 
 
@@ -65,14 +65,14 @@ def share_of(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
 
 
 def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Return the shares of exit 0, as 1 minus the shares of exit 1 if that is accurate."""
+    """Return the shares of exit 0: 1 minus the shares of exit 1, unless this is inaccurate."""
     rest = 1 - above
     shares: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
     return shares
 
 
 class Matryoshka(PortGrowth):
-    """Base class of growth with merged exits; stores the reach and the weight of each row.
+    """Base class of growth with merged exits, which stores the reach and weight of each row.
 
     Parameters
     ----------
@@ -88,12 +88,13 @@ class Matryoshka(PortGrowth):
         super().__init__(data, observer, rule)
         self.collect = collect
         self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
-        # Probability that a row has not yet paid an item, given that it reaches the port.
+        # Probability that a row has not yet paid for a feature or cost group if it reaches the
+        # port.
         n_items = 0 if self.cost_search is None else len(self.cost_search.unpaid)
         self.unpaid = np.ones((n_items, data.n_rows))
 
     def entrance(self) -> Port:
-        """Return the port at the entrance of the graph, with all weight."""
+        """Return the port at the entrance of the graph, which all rows reach."""
         self.start = self.first_weights()
         weights = self.noted(self.start, 1.0)
         return self.port((), weights, weights, 0.0)
@@ -108,13 +109,13 @@ class Matryoshka(PortGrowth):
         return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
 
     def noted(self, weight: Any, max_sum: float) -> Weights:
-        """Return weights with their fixed-point form; their sum is at most `max_sum`."""
+        """Return weights, with a sum of at most `max_sum`, and their fixed-point values."""
         weights = Weights(weight, self.fixed, fixed_scale(max_sum), (0, 0))
         self.search.fill_fixed(weights)
         return weights
 
     def class_sums(self, weights: Weights) -> tuple[float, float]:
-        """Return the sums of the class weights, computed from integers in any order of rows.
+        """Return the class weights, summed as integers so that the order of rows does not matter.
 
         If the sums are small in the current unit, a finer unit is used.
         """
@@ -142,7 +143,7 @@ class Matryoshka(PortGrowth):
         return super().best(port, weights)
 
     def pay(self, port: Port, cut: Cut) -> None:
-        """Record the cost that the rows at a port pay for a feature."""
+        """Update the probabilities that rows have not yet paid for a feature."""
         assert self.cost_search is not None
         reach, start = np.asarray(port.reach), np.asarray(self.start)
         arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
@@ -158,7 +159,7 @@ class Matryoshka(PortGrowth):
         votes, answers, certificate = split.step.votes, split.answers, outside
         ports = []
         for exit_, vote in enumerate(votes):
-            # Votes computed for other rows can increase the weights of these rows.
+            # The votes were computed for other rows, so the weights of these rows can increase.
             max_sum = port.bound * math.exp(abs(vote))
             boost = only_exit(exit_, np.exp([vote, -vote]))
             weight = self.sent(answers, boost, port.weight, max_sum)
@@ -195,7 +196,7 @@ class Matryoshka(PortGrowth):
         return Weights(np.empty_like(source), self.fixed, scale, (0, 0))
 
     def merge(self, ports: list[Port]) -> list[Port]:
-        """Merge ports by sign additively: votes stay, weights and reaches are added up."""
+        """Merge ports with the same sign of votes; keep the votes, add weights and reaches."""
         merged = []
         for group in by_sign(ports):
             if group:
@@ -205,7 +206,7 @@ class Matryoshka(PortGrowth):
         return merged
 
     def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
-        """Merge ports by sign: nodes `members` become one classifier at `root` with two votes."""
+        """Merge ports by sign: the nodes `members` become one classifier with two votes."""
         groups = by_sign(ports)
         answers = self.shares(root.reach, *([port.reach for port in group] for group in groups))
         parts = [root.weight * answer for answer in answers]
@@ -225,7 +226,7 @@ class Matryoshka(PortGrowth):
         return collapsed
 
     def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
-        """Return the probability of each exit for each row, given total and partial reaches."""
+        """Return the probability of each exit for each row: reach divided by total reach."""
         share = share_of(total, above)
         return rest_of(share, share_of(total, below)), share
 
@@ -238,15 +239,15 @@ class Matryoshka(PortGrowth):
 
 
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
-    """Return the ports whose votes are not positive, and the others.
+    """Return the ports with votes <= 0 and the ports with positive votes.
 
-    Votes that are 0 up to rounding count as not positive.
+    Votes within the rounding error of 0 are treated as 0.
     """
     return [p for p in ports if p.votes <= NO_VOTE], [p for p in ports if p.votes > NO_VOTE]
 
 
-class GrowthStopped(Exception):  # noqa: N818 - not an error
-    """Raised in nested calls when the callback stops growth."""
+class GrowthStopped(Exception):  # noqa: N818
+    """Exception that ends nested calls when the callback stops growth."""
 
 
 class NestedGrowth(Matryoshka):
@@ -283,7 +284,7 @@ class NestedGrowth(Matryoshka):
         return self.ports
 
     def grow(self, callback: Callback | None) -> str:
-        """Grow the whole shape; return the stop reason."""
+        """Grow all classifiers of the shape; return the stop reason."""
         self.callback, before = callback, self.n_nodes
         ports = self.ports or [self.entrance()]
         try:
@@ -297,7 +298,7 @@ class NestedGrowth(Matryoshka):
         return ALL_OPENED if complete else self.incomplete
 
     def chain(self, depth: int, port: Port) -> None:
-        """Add a chain of classifiers of the level below; all exits of each lead to the next."""
+        """Add a chain of classifiers of the level below."""
         for _ in range(self.shape[-1]):
             ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
             if ports is None:
@@ -307,7 +308,7 @@ class NestedGrowth(Matryoshka):
     def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
         """Add a classifier of a level at a port; return None if no node can be added.
 
-        `outside` is the sum of the bounds of all exits outside it.
+        `outside` is the sum of the bounds of all exits outside the classifier.
         """
         if level == 0:
             return self.node(port, outside)
@@ -333,7 +334,7 @@ class NestedGrowth(Matryoshka):
     ) -> tuple[list[Port], int]:
         """Add up to `limit` classifiers of the level below, at the ports with the largest bounds.
 
-        Returns the open ports and the number of classifiers.
+        Return the open ports and the number of classifiers.
         """
         stuck: set[tuple[tuple[int, int], ...]] = set()
         size = 0
@@ -363,7 +364,7 @@ class NestedGrowth(Matryoshka):
         return ports
 
 
-#: Tolerance within which rates are equal.
+#: Rates that differ by less than this count as equal.
 NO_GAIN = 1e-12
 
 
@@ -374,13 +375,13 @@ class SuperNode:
     Attributes
     ----------
     above : SuperNode or None
-        The super-node whose exit leads to it.
+        The super-node whose exit leads to this super-node.
     votes : float
-        Votes of that exit.
+        Votes of the exit of `above`.
     entered : float
-        Bound of the port at which it starts.
+        Bound of the port at which this super-node starts.
     root : Port or None
-        That port, if its weights are needed for a merge.
+        The port at which this super-node starts, if its weights are needed for a merge.
     members : list of int
         Nodes of the subtree.
     n_open : int
@@ -398,14 +399,14 @@ class SuperNode:
     bound: float
 
     def upwards(self) -> Iterator[SuperNode]:
-        """Yield the super-node and those above it, up to the root."""
+        """Yield the super-node and its ancestors, up to the root."""
         at: SuperNode | None = self
         while at is not None:
             yield at
             at = at.above
 
     def should_be_collected(self, change: float) -> bool:
-        """Return whether a tree of such subtrees lowers the bound faster than more nodes.
+        """Return whether merging this subtree lowers the bound faster than adding more nodes.
 
         `change` is the change of the bound by the latest node.
         """
@@ -418,7 +419,7 @@ class SuperNode:
 
 @dataclass(slots=True, eq=False)
 class OpenExit:
-    """An open exit of a super-node; the votes of its port are those inside the super-node."""
+    """An open exit of a super-node. The votes of its port are summed inside the super-node."""
 
     serial: int
     port: Port
@@ -454,7 +455,7 @@ class GreedyGrowth(Matryoshka, BestFirst):
     def replace_exits(
         self, others: list[OpenExit], ports: list[Port], owner: SuperNode | None
     ) -> None:
-        """Replace the open exits by `others` and new exits of a super-node."""
+        """Replace the open exits with `others` and the new exits of a super-node."""
         opened = [OpenExit(next(self.serial), port, owner) for port in ports]
         self.exits = others + opened
         for exit_ in opened:

@@ -4,10 +4,10 @@ Each row has one weight per class. The vote of an exit for a class lowers this w
 the class and the vote is positive, or if it has another class and the vote is negative. The
 criterion and the certificate are sums over the classes [1]_.
 
-With uncertain observations, all rows reach all nodes. A row takes each exit with a probability that
-depends on its side of the split and on its class, and that multiplies its weights for all classes.
-The probability of reaching an exit is the product along the path from the root of the tree. It is
-computed again when the exit is split.
+With an observation model, every row reaches every node with some probability. A row takes each exit
+with a probability that depends on its side of the split and on its class. The weights of the row
+are multiplied by this probability. The probability of reaching an exit is the product along the
+path from the root of the tree. The product is computed again when the exit is split.
 
 .. [1] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
    predictions", Machine Learning 37 (1999), sections 7 and 8.
@@ -48,7 +48,7 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.multiclass_search import LabelSearch, SearchNode, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
-#: Maximum bytes of sums that are kept for open exits; the others are computed again.
+#: Memory limit (bytes) for the sums of open exits. Other sums are computed again when needed.
 MOST_KEPT = 1 << 28
 #: Chains without training errors end when the certificate is below this.
 LEAST = 1e-9
@@ -67,7 +67,7 @@ class ExactLabels:
 
 @dataclass(slots=True, eq=False)
 class LabelSplit:
-    """The best stump of an exit, and the votes (2, J) of the exits it makes."""
+    """The best stump of an exit, and the votes (2, J) of the two new exits."""
 
     cut: StumpCut
     votes: FloatArray
@@ -78,7 +78,7 @@ class LabelSplit:
 
 @dataclass(slots=True, eq=False)
 class Pair:
-    """The two exits of a node, and the sums of the node until one exit needs its own."""
+    """The two exits of a node, and the sums of the node."""
 
     classes: IntArray
     sums: Sums
@@ -94,7 +94,7 @@ class LabelExit:
     serial : int
         Number of the exit, in the order of opening.
     edges : tuple of (node, exit)
-        Position in the graph; for the entrance of a tree, all exits that lead to it.
+        Position in the graph. For the root of a tree, all exits that lead to the root.
     depth : int
         Number of nodes on the path from the root of the tree.
     rows : ndarray of int32
@@ -103,17 +103,17 @@ class LabelExit:
         For each class, in fixed point: the weights of all rows at the root of the tree, the weights
         of the rows with the class, and the initial weights of the rows with the class.
     for_it, against : ndarray of float64, shape (J,)
-        For each class, the factors of the weights since then, for rows with the class and for the
-        other rows.
+        For each class, the product of the factors on the path from the root of the tree, for rows
+        with the class and for rows with another class.
     mass : float
         Sum of the current weights, in fixed point.
     bound : float
         Sum of the current unrounded weights, relative to all initial weights.
     settled : ndarray of bool, shape (J,)
-        Classes that have been voted for at an exit above whose rows all have the class, or all have
-        another class.
+        Classes for which an exit above already has the maximum vote, because all or none of its
+        rows have the class.
     reach, error : float
-        Fraction of the initial weight at the exit, and the same without its largest class.
+        Fraction of the initial weight at the exit, and this fraction without the largest class.
     """
 
     serial: int
@@ -137,7 +137,7 @@ class LabelExit:
 
     @property
     def mixed(self) -> IntArray:
-        """The classes that some but not all of the rows have."""
+        """The classes of some, but not all, rows at the exit."""
         return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property
@@ -186,7 +186,7 @@ class LabelTrees(Growth, BestFirst):
         self._enter((), self._add_up(self._rows))
 
     def _begin(self) -> None:
-        """Create the weights of all rows, and their sum, rounded only once."""
+        """Create the weights of all rows, and compute their exact sum."""
         data, n, n_labels = self.data, self.data.n_rows, self.n_labels
         width = math.prod(kernels.lanes_of(n_labels))
         try:
@@ -220,10 +220,10 @@ class LabelTrees(Growth, BestFirst):
         return reason if self._rounds == 1 else "all rounds are done"
 
     def _is_done(self) -> bool:
-        """Return whether another tree would repeat the last one, or has no weights."""
+        """Return whether another tree would have no effect."""
         if self.certificate[-1] < LEAST:
             return True
-        # With smoothing, the votes of pure exits depend on their weight, and so do the trees.
+        # With smoothing, the votes of pure exits depend on their weights, so the next tree differs.
         pure = not any(len(exit_.mixed) for exit_ in self.open.values())
         return pure and self.rule.smoothing == 0
 
@@ -234,8 +234,8 @@ class LabelTrees(Growth, BestFirst):
     def _add_up(self, rows: IntArray, *factor: FloatArray) -> NDArray[np.int64]:
         """Return sums over rows (3, J): all weights, weights of the own class, initial weights.
 
-        If factors are given (for the own class, for other classes), they first multiply the
-        weights.
+        The weights are first multiplied by `factor`, if passed: one factor for the own class and
+        one for other classes.
         """
         n, width = len(rows), self._weight.shape[1]
         by = np.ones((len(factor), width))
@@ -261,7 +261,7 @@ class LabelTrees(Growth, BestFirst):
         return np.sum(sums, axis=0)
 
     def _enter(self, edges: Edges, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree after the given exits."""
+        """Open the root of a new tree after the given exits."""
         ones = np.ones(self.n_labels)
         settled = np.all([exit_.settled for exit_ in self.open.values()] or [ones < 1], axis=0)
         root = self._exit(edges, 0, self._rows, masses, ones, ones, settled)
@@ -274,7 +274,7 @@ class LabelTrees(Growth, BestFirst):
         """Merge all open exits."""
         exits = [*self.open.values()]
         for exit_ in exits:
-            exit_.pair = exit_.sums = None  # frees the sums, since a pair refers to its exits
+            exit_.pair = exit_.sums = None
         self._put_on_scale()
         parts = [self._add_up(exit_.rows, exit_.for_it, exit_.against) for exit_ in exits]
         edges = tuple(sorted(edge for exit_ in exits for edge in exit_.edges))
@@ -290,7 +290,7 @@ class LabelTrees(Growth, BestFirst):
         against: FloatArray,
         settled: NDArray[np.bool_],
     ) -> LabelExit:
-        """Return an exit, given the sums of its rows and the classes settled above it."""
+        """Return an exit, given the sums of its rows and the settled classes of the node."""
         totals, own_mass, start = masses
         mass = _boosted(own_mass, totals - own_mass, for_it, against)
         arriving = int(start.sum())
@@ -328,13 +328,13 @@ class LabelTrees(Growth, BestFirst):
         return np.bincount(self.data.label[rows], minlength=self.n_labels)
 
     def _real_sum(self, exit_: LabelExit) -> float:
-        """Return the sum of the unrounded weights at an exit, rounded once."""
+        """Return the exact sum of the unrounded weights at an exit."""
         is_own = self.data.label[exit_.rows, None] == np.arange(self.n_labels)
         factor = np.where(is_own, exit_.for_it, exit_.against)
         return math.fsum((self._real_weights(exit_) * factor).ravel().tolist())
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
-        """Return the weights (n, J) of the rows of an exit, without its factors."""
+        """Return the weights (n, J) of the rows of an exit, not yet multiplied by its factors."""
         weights: FloatArray = self._weight[exit_.rows, : self.n_labels]
         return weights
 
@@ -372,7 +372,7 @@ class LabelTrees(Growth, BestFirst):
     def _split_at(
         self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None = None
     ) -> LabelSplit:
-        """Return the split of an exit by a stump, with given votes or votes from the weights."""
+        """Return the split of an exit by a stump; by default, compute the votes."""
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
@@ -408,8 +408,8 @@ class LabelTrees(Growth, BestFirst):
     ) -> FloatArray:
         """Return the votes of an exit, given the weights of the rows with and without each class.
 
-        A settled class has already got the maximum vote. It gets no further vote while all rows or
-        none have the class, unless smoothing changes the vote.
+        A settled class already has the maximum vote from an exit above. It gets no further vote
+        here, unless smoothing changes the vote.
         """
         odds = np.array([half_log_odds(p, n, delta) for p, n in zip(own_mass, other, strict=True)])
         odds[settled & ((own_mass == 0) | (other == 0)) & (np.abs(odds) == VOTE_LIMIT)] = 0.0
@@ -417,7 +417,7 @@ class LabelTrees(Growth, BestFirst):
         return votes
 
     def _fill(self, exit_: LabelExit) -> None:
-        """Compute the sums of an exit; for the second exit of a node by subtraction."""
+        """Compute the sums of an exit; use subtraction for the larger exit of a node."""
         if exit_.sums is not None:
             return
         pair, every = exit_.pair, self._labels.needs_all
@@ -442,11 +442,11 @@ class LabelTrees(Growth, BestFirst):
         return self._labels.sums(exit_.rows, *self._weights_at(exit_), classes)
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
-        """Return the weights of all rows without the factors of an exit, and their scale."""
+        """Return the weights of all rows, not yet multiplied by factors, and their scale."""
         return self._weight, self._scale
 
     def _have_fewer(self, pair: Pair) -> bool:
-        """Return whether both exits have so few classes left that new sums are cheaper."""
+        """Return whether adding up the rows of both exits is cheaper than subtracting sums."""
         blocks = kernels.lanes_of(len(pair.classes))[0]
         return all(2 * kernels.lanes_of(len(exit_.mixed))[0] <= blocks for exit_ in pair.exits)
 
@@ -497,7 +497,7 @@ class LabelTrees(Growth, BestFirst):
             if not matching:
                 raise NotImplementedError(
                     "model: expected a tree, or a chain of trees in which all exits of a tree lead "
-                    f"to the next, got another graph with one vote per class (node {node})"
+                    f"to the next, got a different graph with one vote per class (node {node})"
                 )
             cut = self._labels.place(**asked_at(model, node))
             matching[0].split = self._stored(matching[0], cut, model, node)
@@ -512,7 +512,7 @@ class LabelTrees(Growth, BestFirst):
     def _stored(
         self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int
     ) -> LabelSplit:
-        """Return the split of a node of a model, with the votes of the model."""
+        """Return the split at a node of a model, with the votes of the model."""
         return self._split_at(exit_, cut, model.vote[node])
 
     def constant_vote(self) -> tuple[Any, float]:
@@ -530,7 +530,7 @@ def _boosted(own_mass: Array, other: Array, for_it: FloatArray, against: FloatAr
     return math.fsum([*(for_it * own_mass).tolist(), *(against * other).tolist()])
 
 
-#: Smaller weights and sums are raised to this number.
+#: Lower limit of weights and of their sums.
 TINY = 1e-290
 #: Number of rows whose weights are computed at a time.
 BLOCK = 4096
@@ -556,8 +556,8 @@ class SoftLabelExit(LabelExit):
     scale : float
         Scale of `totals`, `own_mass` and `mass`.
     turns : tuple of (StumpCut, ndarray of float64, shape (2, J))
-        The splits on the path from the root of the tree, with the probability that a row takes the
-        exit on the path, by side and class.
+        The splits on the path from the root of the tree. The array contains the probability that a
+        row takes the path at the split, by side and class.
     """
 
     scale: float = 1.0
@@ -583,9 +583,11 @@ class SoftLabelTrees(LabelTrees):
         observation: TableObservation,
     ) -> None:
         self._observation = observation
-        self._at_exit: Any = None  # weights (n, width) at the current exit
-        self._here = -1  # serial number of the current exit
-        self._arriving = np.empty(0, dtype=np.int64)  # initial weights there, in fixed point
+        # Arrays of the current exit: weights (n, width), serial number, initial weights in fixed
+        # point.
+        self._at_exit: Any = None
+        self._here = -1
+        self._arriving = np.empty(0, dtype=np.int64)
         super().__init__(data, search, rule, rounds, limits)
         self.observer = LabelTables(search)  # type: ignore[assignment]
 
@@ -611,7 +613,7 @@ class SoftLabelTrees(LabelTrees):
         return SoftLabelExit(**values, scale=self._scale)
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
-        """Return the weights (n, J) of the rows of an exit, without its factors."""
+        """Return the weights (n, J) of the rows of an exit, not yet multiplied by its factors."""
         return LabelTrees._real_weights(self, exit_) * self._probability(exit_)[:, None]
 
     def _probability(self, exit_: LabelExit) -> FloatArray:
@@ -621,7 +623,7 @@ class SoftLabelTrees(LabelTrees):
         return arrival(self.data.label, sides)
 
     def _arrive(self, exit_: SoftLabelExit) -> None:
-        """Compute the weights at an exit, and their sums on a scale that suits them."""
+        """Compute the weights at an exit, their fixed-point scale and their sums."""
         if self._here == exit_.serial:
             return
         total = float(exit_.totals.sum()) / exit_.scale
@@ -649,7 +651,7 @@ class SoftLabelTrees(LabelTrees):
         return sums[:, : self.n_labels]
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
-        """Return the weights at the current exit without its factors, and their scale."""
+        """Return the weights at the current exit, without factors, and their scale."""
         return self._at_exit, exit_.scale
 
     def find(self, exit_: Any) -> LabelSplit | None:
@@ -668,7 +670,7 @@ class SoftLabelTrees(LabelTrees):
         votes: FloatArray | None = None,
         table: FloatArray | None = None,
     ) -> LabelSplit:
-        """Return the split of an exit by a stump; compute votes and table unless given."""
+        """Return the split of an exit by a stump; by default, compute votes and table."""
         self._arrive(exit_)
         sums, arriving = self._by_side(cut, exit_.scale)
         reach = arriving * (exit_.reach / max(arriving.sum(), TINY))
@@ -713,13 +715,13 @@ class SoftLabelTrees(LabelTrees):
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, [*parts], table)
 
     def _by_side(self, cut: StumpCut, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return weights by side, class of the row and class, and the reach by the first two."""
+        """Return weights (side, class of the row, class) and the reach (side, class of the row)."""
         sums = self._sums_by_side(cut, scale).swapaxes(0, 1)
         arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
         return sums[:, :, 0], arriving.astype(np.float64)
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
-        """Return sums of weights by class of the row, side, kind of sum and class: (J, 2, 3, J)."""
+        """Return sums of weights (J, 2, 3, J): class of the row, side, kind of sum, class."""
         sums = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of
@@ -727,7 +729,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(sums)
 
     def _masses(self, sums: NDArray[np.int64], taken: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return for each class the weight at an exit of its rows, and of the other rows."""
+        """Return, per class, the weight at an exit of rows with the class and of all other rows."""
         J = self.n_labels
         parts = (taken[:, :, None] * sums).reshape(2 * J, J)
         is_own = np.tile(np.eye(J, dtype=bool), (2, 1))
@@ -738,7 +740,7 @@ class SoftLabelTrees(LabelTrees):
         return np.array(own_sums), np.array(other)
 
     def _stored(self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int) -> Any:
-        """Return the split of a node of a model, with the votes and the table of the model."""
+        """Return the split at a node of a model, with the votes and the table of the model."""
         if model.answer is None:
             table = np.repeat(CERTAIN[:, :1], self.n_labels, axis=1)
         else:
@@ -754,12 +756,12 @@ class SoftLabelTrees(LabelTrees):
         self._enter(edges, self._add_up(self._rows))
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
-        """Replace the weights by their sums over the exits."""
+        """Replace the weights of each row by their sum over the exits."""
         parts = ((self._probability(exit_), exit_.for_it, exit_.against) for exit_ in exits)
         join_weights(self._weight, self.data.label, parts, self._room())
 
     def _room(self) -> FloatArray:
-        """Return a scratch array in the shape of the weights, which is reused."""
+        """Return a reusable scratch array with the shape of the weights."""
         if self._at_exit is None:
             self._at_exit = aligned(self._weight.shape, np.float64)
         self._here = -1
@@ -784,10 +786,10 @@ def join_weights(
     exits: Iterable[tuple[FloatArray, FloatArray, FloatArray]],
     room: FloatArray,
 ) -> None:
-    """Multiply the weights of rows by their total factor over several exits.
+    """Multiply the weight of each row by the sum of its factors at several exits.
 
-    `exits` has the probability of each row and the factors of its class and of other classes.
-    `room` is a scratch array in the shape of the weights.
+    `exits` contains the probability of each row, and the factors for the class of the row and for
+    other classes. `room` is a scratch array with the shape of the weights.
     """
     n, own_weight = len(label), np.zeros(len(label))
     room[:] = 0.0

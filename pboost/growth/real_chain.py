@@ -25,7 +25,7 @@ from pboost.values import FloatArray, Floats
 from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
 
-#: Returns the outputs of the hypothesis of a round, a bound on their size, and its feature.
+#: A function that returns the hypothesis of a round: outputs, their upper bound, the feature.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: Outputs of the two sides of a confidence-rated stump.
 AnswerScale: TypeAlias = Literal["share", "log_odds", "sign"]
@@ -36,7 +36,7 @@ NOTHING_LEFT = "no hypothesis is left that changes the weights"
 
 
 class RealChain:
-    """The rounds so far, with hypotheses that are arrays of outputs.
+    """Base class of boosting rounds whose hypotheses are arrays of outputs.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def fit_columns(
     """Boost features: each round takes the feature with the largest absolute margin."""
     state, values = chain.state, in_sums(chain.values, chain.problem.table)
     center, scale = _center_and_scale(chain, values, weak.center)
-    # One feature after the other, so that each margin is a sum of contiguous numbers.
+    # Features are processed one by one, so that each margin is a sum of contiguous numbers.
     d = len(center)
     answers = np.empty((d, len(values)))
     for j in range(d):
@@ -180,7 +180,7 @@ def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[Floa
             mass, mean, _ = column_moments(values, rows, weight, lowest, unit)
             mean /= np.where(mass, mass, 1.0)
         else:
-            # The order of the sum must not depend on the memory order of X.
+            # The order of the summands must not depend on the memory order of X.
             part = np.multiply((values - lowest) / unit, weight[:, None], order="C")
             mean = part.sum(axis=0)
         center = lowest + width * mean
@@ -232,7 +232,7 @@ class StumpChain(Growth):
         super().__init__(data, observer, rule)
         self.confidence = confidence
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        # The weights of G² differ from exp(-y H) if outputs differ in size, so both are stored.
+        # Both are stored: if outputs differ in size, the weights of G² differ from exp(-y H).
         self.loss = Weights(data.weight.copy(), data.fixed.copy(), data.scale, (0, 0))
         self.start = float(data.weight.sum())
 

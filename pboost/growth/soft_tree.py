@@ -1,12 +1,12 @@
 """Growth of graphs with uncertain observations, in which each row can reach many exits.
 
-A port is a set of merged exits, with the rows that reach it. Growth finds a split for a port, or
-takes it from a model, and adds a node there. In a soft tree each exit is its own port: every node
-is trained on all rows, with their weights at its exit.
+A port is a set of merged exits. Growth finds a split for a port, or takes the split of an existing
+model, and adds a node. In a soft tree every exit is a separate port, and every node is trained on
+all rows, with the weights at this exit.
 
 Since the outcome of a split is uncertain, a row takes each exit with some probability and has
-weight at both. As one path leads to each exit of a tree, the reach of a row is its boosted weight
-times a factor of its class, and is not stored.
+weight at both exits. Only one path leads to each exit of a tree. The reach of a row is therefore
+its boosted weight times a factor of its class, and need not be stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pboost.observation.answers import Answers, Observer, Tables, only_exit, sid
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
 
-#: Bytes of weights that are allocated at a time, to get few large pages.
+#: Bytes per allocation of weights. Large allocations use large memory pages.
 BLOCK_BYTES = 8_000_000
 #: Certificate per node below which the rounding of earlier sums may matter.
 CANCELS = 1e-6
@@ -49,7 +49,7 @@ MOST_BUFFERS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortSplit:
-    """A weak classifier for a port, its observations, and the votes of the exits it makes."""
+    """A weak classifier for a port, its observations, and the votes of its two exits."""
 
     cut: Cut
     answers: Answers
@@ -75,11 +75,11 @@ class Port:
     edges : tuple of (node, exit)
         The exits; none at the entrance of the graph.
     masses : tuple of float
-        Boosted weights of the two classes, relative to all weight.
+        Boosted weights of the two classes, relative to the total weight.
     arrives : float
         Reach: the sum over the rows of initial weight times the probability of reaching the port.
     votes : float
-        Sum of votes inside the classifier that is being built; a mean after a merge.
+        Sum of votes inside the classifier that is being built; after a merge, the mean of the sums.
     weight : ndarray of float64, shape (n,), or an object in its place, or None
         Boosted weights of the rows; None until they are computed.
     reach : ndarray of float64, shape (n,), or an object in its place, or None
@@ -107,11 +107,11 @@ class PortGrowth(Growth):
         self.fixed = np.empty(data.n_rows, dtype=np.int64)
 
     def entrance(self) -> Any:
-        """Return the port at the entrance of the graph, with all weight."""
+        """Return the port at the entrance of the graph, which all rows reach."""
         raise NotImplementedError
 
     def outside(self, port: Any, others: Iterable[Any]) -> float:
-        """Return the sum of the bounds of the other open exits."""
+        """Return the sum of the bounds of all other open exits."""
         return math.fsum(other.bound for other in others)
 
     def open(self, port: Any, split: PortSplit, outside: float) -> list[Any]:
@@ -122,7 +122,7 @@ class PortGrowth(Growth):
         raise NotImplementedError
 
     def weights_at(self, port: Any) -> Weights:
-        """Return the weights at a port with their fixed-point form."""
+        """Return the weights at a port and their fixed-point values."""
         weights = Weights(port.weight, self.fixed, fixed_scale(port.bound), (0, 0))
         self.search.fill_fixed(weights)
         return weights
@@ -138,7 +138,7 @@ class PortGrowth(Growth):
     def find(self, port: Any) -> PortSplit | None:
         """Return the best split of a port, or None if there is none."""
         weights = self.weights_at(port)
-        # Both classes need weight. Remainders of absent rows are 0 in fixed point.
+        # A split needs rows of both classes. Tiny weights are 0 in fixed point.
         cut = self.best(port, weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
@@ -150,9 +150,10 @@ class PortGrowth(Growth):
         raise NotImplementedError
 
     def with_side(self, port: Port, split: PortSplit) -> PortSplit:
-        """Return a split in its final form.
+        """Set the exit for missing values of a split.
 
-        Missing values, and categories without weight, take the exit with the larger reach.
+        If the exit was not determined in training, it is the exit with the larger reach. Categories
+        without weight take the same exit.
         """
         if not self.search.is_open(split.cut):
             return split
@@ -179,7 +180,7 @@ class PortGrowth(Growth):
 
 
 def joined(ports: list[Any]) -> Any:
-    """Return one port for several merged ports, without votes."""
+    """Merge several ports into one port without votes."""
     if len(ports) == 1:
         return ports[0]
     return Port(
@@ -195,10 +196,10 @@ def joined(ports: list[Any]) -> Any:
 
 @dataclass(slots=True, eq=False)
 class SoftExit(Port):
-    """An open exit of a soft tree; its votes are the sum along the path from the root.
+    """An open exit of a soft tree. Its votes are summed along the path from the root.
 
-    Its weights are computed when they are needed, from the weights at the exit `above` and the
-    split there. `above` keeps its weights as long as it has `waiting` exits below.
+    The weights are computed when they are needed, from the split and the weights at `above`. The
+    exit `above` stores its weights while `waiting` exits below it need them.
     """
 
     serial: int = 0
@@ -215,7 +216,7 @@ class SoftExit(Port):
 
 
 def class_factors(votes: float) -> FloatArray:
-    """Return the factors (by class) from boosted weight to reach, for a sum of votes."""
+    """Return, per class, the ratio of reach to boosted weight for a sum of votes."""
     return np.array([math.exp(-votes), math.exp(votes)])
 
 
@@ -238,7 +239,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
-        self.bounds: dict[int, float] = {}  # bounds of the open exits
+        self.bounds: dict[int, float] = {}
         # Weights are relative to the sum of all initial weights.
         self.total = self.sum_of_weights()
         negative, positive = (mass / (data.scale * self.total) for mass in data.class_masses())
@@ -247,11 +248,11 @@ class SoftTree(PortGrowth, BestFirst):
         self.add(self.root)
 
     def sum_of_weights(self) -> float:
-        """Return the sum of the initial weights, rounded once and independent of their order."""
+        """Return the exact sum of the initial weights, which does not depend on their order."""
         return math.fsum(self.data.weight)
 
     def entrance(self) -> SoftExit:
-        """Return the exit that leads to the root, with all weight."""
+        """Return the exit that leads to the root, which all rows reach."""
         return self.root
 
     def add(self, exit_: SoftExit) -> None:
@@ -272,7 +273,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.open(exit_, exit_.split, self.outside(exit_, ()))
 
     def outside(self, exit_: SoftExit, others: Iterable[SoftExit]) -> float:
-        """Return the sum of the bounds of the other open exits."""
+        """Return the sum of the bounds of all other open exits."""
         return self.certificate[-1] - exit_.bound
 
     def open(self, exit_: SoftExit, split: PortSplit, outside: float) -> list[SoftExit]:
@@ -305,7 +306,7 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )
             self.add(opened[-1])
-        self.forget()  # after both exits were added, since they share the weights above
+        self.forget()  # only now, since both exits use the weights of the parent
         self.free(exit_)
         return opened
 
@@ -324,7 +325,7 @@ class SoftTree(PortGrowth, BestFirst):
     def after(self, exit_: SoftExit, split: PortSplit) -> FloatArray:
         """Return the boosted class weights (exit, class) after a split.
 
-        If rounding may matter, these are sums of the unrounded weights.
+        If rounding errors may matter, the unrounded weights are added.
         """
         after, unit = split.boosted(), 1.0 / fixed_scale(exit_.bound)
         rounding = 0.5 * unit * self.search.n_rows * math.exp(max(map(abs, split.step.votes)))
@@ -344,7 +345,7 @@ class SoftTree(PortGrowth, BestFirst):
         return self.data.sums_by_class(target.real)
 
     def certified(self, outside: float, after: FloatArray) -> float:
-        """Return the certificate after a split, given the bounds of the other exits."""
+        """Return the certificate after a split, given the bounds of all other exits."""
         certificate = max(outside + float(after.sum()), 0.0)
         if certificate >= CANCELS * (self.n_nodes + 1):
             return certificate
@@ -355,8 +356,8 @@ class SoftTree(PortGrowth, BestFirst):
         """Free the weights of exits that will probably not be split.
 
         A split never produces a larger bound than the exit it splits. Therefore, with n nodes left,
-        only the n largest exits are split, unless some of them cannot be. Weights that are needed
-        after all are computed again from the root.
+        only the n exits with the largest bounds are split, unless some of them have no split.
+        Weights that are needed later are computed again from the root.
         """
         left = self.limits.nodes - self.n_nodes
         if self.limits.growth == "largest_bound" and self.n_waiting > 2 * left + 2:
@@ -365,7 +366,7 @@ class SoftTree(PortGrowth, BestFirst):
                 self.release(exit_)
 
     def release(self, exit_: SoftExit) -> None:
-        """Record that an exit no longer needs the weights above it."""
+        """Record that an exit no longer needs the weights of its parent."""
         above = exit_.above
         if not exit_.waits or above is None:
             return
@@ -375,7 +376,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.free(above)
 
     def free(self, exit_: SoftExit) -> None:
-        """Recycle the weights of an exit that no other exit needs."""
+        """Free the weights of an exit if no other exit needs them."""
         if not exit_.waiting and exit_ is not self.root and exit_.weight is not None:
             self.buffers.append(exit_.weight)
             exit_.weight = None
@@ -383,7 +384,7 @@ class SoftTree(PortGrowth, BestFirst):
                 exit_.split.answers.forget()
 
     def buffer(self) -> FloatArray:
-        """Return an array for weights, a recycled one if possible."""
+        """Return an array for weights. Freed arrays are reused."""
         if not self.buffers:
             n = self.data.n_rows
             count = min(max(1, BLOCK_BYTES // (8 * n)), MOST_BUFFERS)
@@ -391,7 +392,7 @@ class SoftTree(PortGrowth, BestFirst):
         return self.buffers.pop()
 
     def weights_at(self, exit_: SoftExit) -> Weights:
-        """Return the weights at an exit, computed from the nearest stored weights above it."""
+        """Return the weights at an exit, computed from the nearest ancestor with stored weights."""
         path = []
         at = exit_
         while at.weight is None:
@@ -406,7 +407,7 @@ class SoftTree(PortGrowth, BestFirst):
             assert at.above.split is not None
             ((_, side),), split = at.edges, at.above.split
             vote = split.step.votes[side]
-            # Weights along the path need not fit the scale of the weights at its end.
+            # Each exit of the path has its own fixed-point scale.
             weights = Weights(self.buffer(), self.fixed, fixed_scale(at.bound), (0, 0))
             split.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
             if at is not path[0]:

@@ -37,7 +37,7 @@ from pboost.models.tree_ensemble import LEAF
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 
-#: Kernel types of a node, of the votes of a node in a boosted tree, and of the state.
+#: Structured types of the kernel: a node, the votes of a node, and the state of growth.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
 
 
@@ -54,7 +54,7 @@ class CartLimits:
     min_samples_leaf, min_samples_split : int
         Minimum number of rows in a leaf, and at a node that is split.
     features : int
-        Number of features to consider at a node.
+        Number of features that are considered at a node.
     growth : str
         Order of the splits, see `pboost._core.grow.GROWTH`.
     complexity : float
@@ -68,9 +68,9 @@ class CartLimits:
         Smoothing of the categories' shares toward the share of the node, see `fit_cart`.
     comparisons : tuple of float
         Maximum mean number of comparisons of each tree with ``growth="cost_efficient"``; the last
-        number also holds for all further trees.
+        number applies to all further trees.
     feature_costs : FeatureCosts or None
-        Costs of features. Splits then maximize the gain divided by the cost still to pay.
+        Costs of features. With costs, splits maximize the gain divided by the remaining cost.
     """
 
     criterion: str
@@ -92,12 +92,12 @@ class TreeArrays:
     """The arrays that the kernel reads and writes while a tree grows; see `pboost._core.grow`.
 
     Nodes are numbered as they are created. The root is 0, and the children of split k (from 0) are
-    2 k + 1 and 2 k + 2. A boosted tree has a `rule` for votes, and its nodes here are exits.
+    2 k + 1 and 2 k + 2. A boosted tree has a `rule` for votes. Its exits are stored as nodes.
     """
 
     #: Stop reasons by the status of the kernel.
     stop_reasons: ClassVar[Mapping[str, str]]
-    #: For rows in partitions: the remote tree, and the methods that continue it, by status.
+    #: For rows in partitions: the remote tree, and its method for each status of the kernel.
     ahead: Any = None
     callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
@@ -123,12 +123,12 @@ class TreeArrays:
         self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
         self.rows = rows[:0] if exact else rows.copy()
         if self.ranks is not None:
-            # The first column determines the order, as with sorted columns.
+            # Rows are sorted by the first column, as in sorted columns.
             self.rows = self.ranks[0, rows].argsort(kind="stable").astype(np.int32)
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        # Unit of the weights of nodes; in a boosted tree these are relative to all weight.
+        # Unit of the weights of nodes. In a boosted tree, weights are divided by their sum.
         self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
@@ -149,8 +149,8 @@ class TreeArrays:
         self.picked = np.arange(d, dtype=np.int32)
         feature_costs = self.limits.feature_costs
         self.to_pay = np.empty(0 if feature_costs is None else len(feature_costs.cost))
-        # Memory pages that are never written cost nothing. Two extra nodes hold the sides of a
-        # split during look-ahead, at the position of the next children.
+        # Memory pages that are never written need no memory. Two extra nodes store the sides of a
+        # split during look-ahead.
         capacity = 2 * most_leaves + 1
         self.node = np.empty(capacity, dtype=NODE)
         self.mass = np.empty((capacity, n_classes or 2), dtype=np.int64)
@@ -190,9 +190,9 @@ class CartArrays(TreeArrays):
         self.exponent = data.weight_exponent
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
-        """Start a tree of the same classification problem with other positive weights.
+        """Start a new tree for the same rows and classes with new positive weights.
 
-        `order` has the original sorted orders.
+        `order` contains the sorted orders of all rows, before any split.
         """
         data = self.data
         rows = data.rows if data.exact else None
@@ -215,7 +215,7 @@ class CartArrays(TreeArrays):
         )
 
     def model(self, settings: Mapping[str, object], stop_reason: str, criterion: str) -> Tree:
-        """Return the tree grown so far, its nodes in preorder."""
+        """Return the tree grown so far, with its nodes in preorder."""
         problem = self.data.problem
         _, columns = tree_columns(problem, [self.grown()], criterion)
         return Tree(**columns, **problem.model_fields(), settings=settings, stop_reason=stop_reason)
@@ -250,9 +250,9 @@ class Grown:
     scale, exponent : float, int
         Scale of the weights, see `TrainingData`.
     special : ndarray of uint8, shape (d,), or None
-        Flags of features with missing values or categories.
+        Flags for features with missing values or categories.
     subset : ndarray of uint64, shape (n_nodes, 4)
-        Categories above the split, as bits; empty without categorical features.
+        Bit masks of the categories above the split; empty without categorical features.
     """
 
     nodes: Array
@@ -271,7 +271,7 @@ def thresholds_of(
     between: Callable[[IntArray, IntArray, IntArray], FloatArray],
     special: NDArray[np.uint8] | None,
 ) -> FloatArray:
-    """Return the thresholds of splits; `between` computes those between two rows or bins."""
+    """Return the thresholds of splits; `between` computes thresholds between two rows or bins."""
     if special is None:
         return between(feature, low, high)
     threshold = np.where(low < 0, HALF, MOST_FLOAT)
@@ -286,7 +286,7 @@ def tree_columns(
     """Return the start of each tree, and the arrays of `TREE_COLUMNS` for all trees."""
     sizes = [len(tree.nodes) for tree in grown]
     root = np.cumsum([0, *sizes])
-    # As raw bytes, since NumPy concatenates structs slowly, field by field.
+    # Copy raw bytes, since NumPy concatenates structured arrays field by field, which is slow.
     kind = grown[0].nodes.dtype
     raw = np.dtype((np.void, kind.itemsize))
     nodes = np.concatenate([tree.nodes.view(raw) for tree in grown]).view(kind)
@@ -360,7 +360,7 @@ def grow_tree(
 
 
 def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
-    """Search the pending node; threads share its features."""
+    """Search the next node. Its features are divided among threads."""
     best_value = math.inf
 
     def search(first: int, last: int) -> None:
@@ -382,9 +382,9 @@ def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
 
 
 class BoostedArrays(TreeArrays):
-    """The arrays of a boosted tree; its splits are nodes of the model, all other nodes are exits.
+    """The arrays of a boosted tree. Nodes with a split become nodes of the model.
 
-    The first splits, up to `n_replayed`, come from a model through `replay`.
+    The first `n_replayed` splits are copied from a model by `replay`.
     """
 
     rule: VoteRule
@@ -407,7 +407,7 @@ class BoostedArrays(TreeArrays):
         rows = np.arange(n, dtype=np.int32)
         label = (rows >= data.n_negative).astype(np.int32)
         super().__init__(data, rows, label, tree_limits.leaves, tree_limits, rule)
-        # Thresholds of replayed splits, and the exits for missing values there.
+        # Thresholds and exits for missing values of the replayed splits.
         self.replayed_thresholds: FloatArray = np.empty(0)
         self.replayed_missing: FloatArray | None = None
 
@@ -423,7 +423,7 @@ class BoostedArrays(TreeArrays):
     def test_of(
         self, model: DecisionGraph, split: int, node: int, subset: NDArray[np.uint64]
     ) -> tuple[int, int, int]:
-        """Return feature, position, and exit for missing values of a split of a model.
+        """Return the feature, the position and the exit for missing values of a split of a model.
 
         If the split is a set of categories, it is written to ``subset[node]``.
         """
@@ -447,7 +447,7 @@ class BoostedArrays(TreeArrays):
         return columns.n_below(feature, self.order[feature, start:stop], threshold)
 
     def thresholds(self, nodes: NDArray[np.int64]) -> FloatArray:
-        """Return the thresholds of splits that were searched for."""
+        """Return the thresholds of splits that the search has found."""
         feature, low, high = (self.node[name][nodes] for name in ("feature", "low", "high"))
         return thresholds_of(feature, low, high, self._between, self.special)
 
@@ -458,7 +458,7 @@ class BoostedArrays(TreeArrays):
             return np.asarray(columns.threshold(feature, low, None))
         if not self.exact:
             return np.asarray(columns.threshold(feature, low, columns.bin_start[feature, high]))
-        # The kernel returns the two rows next to the split, since rows have moved since then.
+        # `low` and `high` are the rows next to the split.
         return np.asarray(midpoint(columns.values(feature, low), columns.values(feature, high)))
 
     def newest(self) -> StepRecord:
@@ -488,7 +488,7 @@ class BoostedArrays(TreeArrays):
         return np.asarray(negative + positive)
 
     def _missing(self, split: NDArray[np.int64]) -> FloatArray:
-        """Return the exits for missing values: the exit of larger reach if there were none."""
+        """Return the exits for missing values; by default, the exit with larger reach."""
         child = self.node["child"][split]
         heavier = np.asarray(is_heavier(self._mass_at(child + 1), self._mass_at(child)))
         if self.special is None:
@@ -497,17 +497,16 @@ class BoostedArrays(TreeArrays):
         return np.where(side >= 0, side, heavier).astype(np.float64)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the class weights, each rounded once."""
+        """Return the exact sums of the class weights."""
         return self.data.class_sums()
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:
-        """Return the sums of the class weights at nodes, each rounded once, (nodes, 2)."""
+        """Return the exact sums of the class weights at nodes, (nodes, 2)."""
         return np.array([self._real_sums_at(node) for node in nodes])
 
     def _real_sums_at(self, node: int) -> tuple[float, float]:
         start, stop = (int(self.node[name][node]) for name in ("start", "stop"))
         if self.exact and node:
-            # The order of the feature that splits the parent is always up to date.
             parent = int(self.node["parent"][node])
             rows = self.order[int(self.node["feature"][parent]), start:stop] & ROW_MASK
         else:
@@ -518,7 +517,7 @@ class BoostedArrays(TreeArrays):
     def sure(self, certificate: FloatArray, split: NDArray[np.int64]) -> FloatArray:
         """Return certificates, computed from unrounded weights if rounding may have changed them.
 
-        `split` lists the split nodes in their order.
+        `split` lists the nodes in the order in which they were split.
         """
         n = 2 * len(split) + 1
         nodes, gathered = self.node[:n], self.vote["gathered"][:n]
@@ -595,7 +594,7 @@ class BoostedArrays(TreeArrays):
 def limits_of(
     weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, n_replayed: int = 0
 ) -> CartLimits:
-    """Return the limits of a boosted tree for n rows; the first `n_replayed` splits are given."""
+    """Return the limits of a boosted tree for n rows that starts with replayed splits."""
     leaves = 1 + min(limits.nodes, n_replayed + max(n - 1, 1), MOST_NODES)
     return CartLimits(
         weak.criterion,

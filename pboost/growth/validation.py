@@ -38,7 +38,7 @@ from pboost.values.options import Option
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], Array]
 #: Default of `n_iter_no_change`.
 PATIENCE = 50
-#: Value of the setting `validation` if the rows were passed by the user.
+#: Stored value of `validation` if the user passed the rows.
 GIVEN = "given"
 
 
@@ -50,7 +50,8 @@ class ValidationOptions(TypedDict, total=False):
     validation : tuple or float, optional
         Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
         (0, 0.5] of the training rows, stratified by class and drawn with `rng`. The first model
-        with the lowest validation error is returned; ``record.validation`` has all errors.
+        with the lowest validation error is returned. ``record.validation`` contains the errors
+        after each node.
     n_iter_no_change : int, optional
         With `validation`: stop after this number of nodes without improvement. Default: 50.
     """
@@ -72,14 +73,14 @@ class ValidationRows:
     X : ndarray, shape (n, d), or None
         Values of a validation set, or of drawn rows that cannot be binned.
     y : ndarray, shape (n,)
-        For two classes, whether a row has the second; for more, the class number; for regression,
-        the target.
+        Two classes: whether the row has the second class. More classes: the class number.
+        Regression: the target.
     weight : ndarray of float64, shape (n,)
         Weights of the rows.
     n_iter_no_change : int
         Number of nodes or rounds without improvement after which growth ends.
     settings : dict
-        The options, for the settings of the model.
+        The options, as stored in the settings of the model.
     elsewhere : object, or None
         Object that holds the validation rows of a row source; the arrays are then empty.
     """
@@ -107,8 +108,8 @@ def validation_rows(
 ) -> ValidationRows | None:
     """Return the validation rows, or None without `validation`.
 
-    If the rows were already drawn, see `held_share`, the problem does not change. The keyword
-    allows missing values.
+    Drawn rows get weight 0 in `problem`, unless they were removed earlier (see `held_share`).
+    Missing values are allowed by default.
     """
     if validation is None:
         if n_iter_no_change is not None:
@@ -184,7 +185,7 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
 
 
 def _of_two(classes: Array, label: Array) -> Array:
-    """Return class numbers, or with two classes whether each row has the second."""
+    """Return class numbers; with two classes, whether each row has the second class."""
     return label if len(classes) > 2 else label == 1
 
 
@@ -193,8 +194,8 @@ def _ones(weight: FloatArray | None, n: int) -> FloatArray:
     return np.ones(n) if weight is None else weight
 
 
-# Each open exit keeps its validation rows while a graph grows. A new node then costs only the rows
-# that reach it.
+# While a graph grows, the validation rows at each open exit are stored. A new node then only
+# evaluates the rows that reach it.
 
 
 class EarlyStoppingRows(Protocol):
@@ -203,25 +204,25 @@ class EarlyStoppingRows(Protocol):
     Attributes
     ----------
     total, wrong : int
-        Weight of all rows in fixed point, so that equal errors are equal numbers; and weight of the
-        rows that a model without nodes predicts wrongly.
+        Weight of all rows, and weight of the rows that a model without nodes predicts wrongly. Both
+        are integers, so that equal errors compare equal.
     """
 
     total: int
     wrong: int
 
     def taken(self, records: Sequence[StepRecord]) -> Sequence[int]:
-        """Add nodes; return the weight of the wrong rows after each of them.
+        """Add nodes; return the weight of wrong predictions after each node.
 
         The result ends before a node that a missing value reaches, if its exit for missing values
         is not yet decided.
         """
 
     def stages(self, model: DecisionGraph) -> Iterable[int]:
-        """Return the weight of the wrong rows at each stage of a model."""
+        """Return the weight of wrong predictions at each stage of a model."""
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all rows have these decision values."""
+        """Return the weight of wrong predictions if all rows have the same decision values."""
 
     def close(self) -> None:
         """Free the rows."""
@@ -296,13 +297,13 @@ class WatchedRows:
         return above | (is_missing & (record.missing == ABOVE))
 
     def stages(self, model: DecisionGraph) -> Iterator[int]:
-        """Yield the weight of the wrong rows at each stage of a model."""
+        """Yield the weight of wrong predictions at each stage of a model."""
         if len(self._X):
             for score in staged_decision_function(model, Features(self._X, None, model.table)):
                 yield int(self._weight[_said(score) != self._label].sum())
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all rows have these decision values."""
+        """Return the weight of wrong predictions if all rows have the same decision values."""
         predicted = _said(np.broadcast_to(score, self._score.shape))
         return int(self._weight[self._label != predicted].sum())
 
@@ -315,7 +316,7 @@ class WatchedRows:
 
 
 def _said(score: FloatArray) -> Array:
-    """Return whether decision values predict the second class; for more, the predicted class."""
+    """Return whether the second class is predicted; with more classes, the predicted class."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
@@ -325,7 +326,7 @@ def values_read(data: TrainingData, X: Array) -> Value:
     if inputs is not None:
         X = in_sums(X, data.problem.table)
     if isinstance(inputs, GrownInputs):
-        # The nodes do not exist yet.
+        # The nodes do not exist yet, so values are computed on request.
         return lambda number, rows: inputs.value(number, X, rows.astype(np.int32))
     values = X if inputs is None else inputs.values(X)
     return lambda number, rows: values[rows, number]

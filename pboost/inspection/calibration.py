@@ -68,14 +68,14 @@ def calibrate(
         Class labels of these rows. Every class of the model needs at least one row.
     method : {"platt", "isotonic"}
         "platt" fits a logistic function of the decision value. It has two parameters and suits
-        models that are overconfident, or underconfident, everywhere. "isotonic" fits a
+        models that are overconfident, or underconfident, for all rows. "isotonic" fits a
         nondecreasing function, which needs about a thousand rows or more.
     cv : int, optional
         Number of folds. The calibrator is fitted to out-of-fold decision values, and is then
         combined with a model that is fitted to all rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
-        Source of randomness with `cv`: assigns rows to stratified folds. If `model` takes an `rng`
-        that has not been set, each fit receives a generator derived from this one.
+        Source of randomness with `cv`: assigns rows to stratified folds. If `model` has an option
+        `rng` that is not set, each fit receives a generator derived from this one.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a row of weight k counts as k copies of the row. With `cv`, the
         weights are also passed to the fits.
@@ -121,9 +121,9 @@ def calibrate(
     "platt" with a positive slope keeps the order of the rows, and therefore the AUC. "isotonic"
     introduces ties.
 
-    With `cv`, the result is that of scikit-learn's ``CalibratedClassifierCV(ensemble=False)``,
-    except that scikit-learn uses the weights in Platt's targets unscaled. To get the same result,
-    pass weights with mean 1.
+    With `cv`, the result is the same as with scikit-learn's
+    ``CalibratedClassifierCV(ensemble=False)``, except that scikit-learn uses the weights in Platt's
+    targets unscaled. To get the same result, pass weights with mean 1.
 
     References
     ----------

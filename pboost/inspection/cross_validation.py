@@ -74,7 +74,7 @@ def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> flo
     """Return the area under the ROC curve, given probabilities of shape (n, J).
 
     With two classes it is the area for the second class, otherwise the unweighted mean of the
-    one-vs-rest areas. Classes without rows of positive weight, or with all of them, are left out.
+    one-vs-rest areas. A class is left out if it has no row of positive weight, or all such rows.
     The result is NaN if no class remains.
     """
     classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
@@ -136,7 +136,7 @@ def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
 
 
 def row_errors(model: Model, predicted: Array, truth: Array) -> Array:
-    """Return the squared errors of predictions, or which classes are wrong."""
+    """Return the squared error of each prediction, or whether its class is wrong."""
     return (predicted - truth) ** 2 if model.classes is None else predicted != truth
 
 
@@ -159,8 +159,8 @@ class CrossValidation(Stored):
     Attributes
     ----------
     error : ndarray of float64, shape (folds,)
-        Misclassified share of the test rows of each fold, weighted by the sample weights; for
-        regression, the mean squared error.
+        Weighted misclassification rate on the test rows of each fold; for regression, the mean
+        squared error.
     cost : ndarray of float64, shape (folds,)
         Mean number of weak classifiers evaluated per test row, weighted in the same way.
     certificate : ndarray of float64, shape (folds,)
@@ -218,7 +218,7 @@ class CrossValidation(Stored):
         return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
 
     def _mean(self, name: str) -> str:
-        """Return the mean of a measure over the folds that have one; an empty text if none has."""
+        """Return the mean of a measure over the folds where it is defined, or an empty text."""
         values = getattr(self, name)
         if values is None or np.isnan(values).all():
             return ""
@@ -227,7 +227,7 @@ class CrossValidation(Stored):
         return f"{known.mean():.4g}{of}"
 
     def _other_costs(self) -> list[tuple[str, str]]:
-        """Return the names and means of the other costs, if they are defined and differ."""
+        """Return the names and means of the other costs that are defined and differ from `cost`."""
         named = ("until settled", self.proven_cost), ("whole model", self.whole_cost)
         return [
             (name, f"{costs.mean():.2f}")
@@ -301,24 +301,25 @@ def cross_validate(
         Class labels; more than two classes are possible if `fit` supports them. For regression,
         finite numbers.
     task : {"classification", "regression"}, optional
-        The task. By default, it follows from `fit`, if its options, such as the loss, or the
-        function itself allow only one task. Otherwise text, booleans and at most 20 different whole
-        numbers are treated as classes, and numbers that are not all whole as regression targets.
-        With more than 20 different whole numbers, pass the task. If `fit` takes a `task` that has
-        not been set, it receives this one; it must return models of this task. The folds of a
-        regression are not stratified.
+        The task. By default, it is inferred from `fit` if the function or its options, such as the
+        loss, allow only one task. Otherwise text, booleans and at most 20 different whole numbers
+        are treated as classes, and numbers that are not all whole as regression targets. With more
+        than 20 different whole numbers, pass the task. If `fit` has an option `task` that is not
+        set, it receives this task. It must return models of this task. The folds of a regression
+        are not stratified.
     cv : int, default 10
         Number of folds, from 2 to the number of rows of the most frequent class.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
         Source of randomness for shuffling the rows. If `fit` takes an `rng` that has not been set
-        (for example by ``functools.partial``), each fold receives a generator derived from it.
+        (for example by ``functools.partial``), each fold receives a generator derived from this
+        one.
     sample_weight : array_like of shape (n,), optional
         Weight of each row, in training and in the test measures.
     callback : callable, optional
         Called as ``callback(fold, error)`` after each fold, where `fold` starts at 1. If it returns
         True, cross-validation stops and the result contains the folds so far.
     **options
-        Those of `FoldOptions`.
+        See `FoldOptions`.
 
     Returns
     -------
@@ -425,7 +426,7 @@ def _tested(
 
 
 def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
-    """Return the mean costs of rows: with the model's exits, proven exits and without exits."""
+    """Return the mean costs with the exits of the model, with proven exits and without exits."""
     cost = weighted_mean(prediction_cost(model, rows), weight)
     full_cost, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
@@ -462,7 +463,7 @@ def _of_shares(
     classes: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
-    """Return measures of the probabilities of all classes, some of which the model may lack."""
+    """Return measures of the probabilities of all classes; the model may lack some of them."""
     try:
         probabilities = predict_proba(model, rows)[at]
     except NotImplementedError:  # losses such as hinge have no probabilities
@@ -537,6 +538,6 @@ def _check_task(model: Model, task: str) -> None:
     model_task = "regression" if model.classes is None else "classification"
     if model_task != task:
         raise ValueError(
-            f"task: expected a fit function for {task!r}, got one that returns {model_task} "
+            f"task: expected a fit function for {task!r}, got a function that returns {model_task} "
             f"models; pass task={model_task!r} or another fit function"
         )

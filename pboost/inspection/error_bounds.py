@@ -1,4 +1,4 @@
-"""Statistical bounds for new rows, from calibration rows: errors, thresholds, prediction sets."""
+"""Statistical bounds for new rows from calibration rows: errors, thresholds, prediction sets."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from pboost.values import (
     shown,
 )
 
-#: Warn about calibration rows used in training if their share exceeds the natural share by this
-#: much, and if so many would occur by chance with at most this probability.
+#: Warn about calibration rows used in training if their share exceeds the expected share by more
+#: than the first number, and has at most the second number as its probability by chance.
 LEAST_SHARE, MOST_CHANCE = 0.1, 1e-4
 
 
@@ -82,8 +82,9 @@ def calibration_rows(
 def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Digest | None:
     """Return the hashes of calibration rows, and warn if many were used in training.
 
-    Return None if the model uses functions of a row. Tables with few distinct rows contain some
-    training rows by nature (see `DigestOverlap`); the warning is only about more than these.
+    Return None if the model uses functions of a row. If there are few distinct rows, some
+    calibration rows equal training rows by chance (see `DigestOverlap`). The warning is issued only
+    if there are more than expected.
     """
     if not reads_columns(model):
         return None
@@ -96,8 +97,8 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
             warnings.warn(
                 f"X_cal: {about}{round(n * seen.n_found / seen.compared)} of {n} calibration rows "
                 f"equal rows that the model was fitted to or calibrated on, where "
-                f"{seen.natural:.0%} would be natural; results from these rows do not hold for "
-                "new rows; pass rows that were not used before",
+                f"{seen.natural:.0%} are expected by chance; results from these rows do not hold "
+                "for new rows; pass rows that were not used before",
                 UserWarning,
                 stacklevel=stacklevel,
             )
@@ -106,7 +107,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
 
 
 def is_seen(seen: DigestOverlap) -> bool:
-    """Return whether a digest contains more of the rows than it would of new rows."""
+    """Return whether a digest contains more of these rows than is expected for new rows."""
     if not seen.n_found:
         return False
     share = seen.n_found / seen.compared
@@ -126,9 +127,9 @@ class ErrorBound:
     Attributes
     ----------
     n_rows, errors : int
-        Number of calibration rows, and of misclassified ones.
+        Number of calibration rows, and of misclassified calibration rows.
     confidence_level : float
-        Probability with which each bound holds, taken by itself.
+        Probability with which each single bound holds.
     upper, lower : float
         Upper and lower bound on the error on new rows.
     class_error, class_upper : ndarray of float64, shape (J,)
@@ -143,7 +144,7 @@ class ErrorBound:
     cost : float
         Mean number of comparisons per calibration row, with early exits if the model has them.
     whole_cost : float
-        The same without early exits.
+        Mean number of comparisons per calibration row, without early exits.
     classes : ndarray, shape (J,)
         The classes of the model.
     out_of_bag : float
@@ -454,7 +455,7 @@ def risk_threshold(
             f"probability {level:g}, got {len(mine)}"
         )
     if class_index:
-        # Class 1 is predicted above the threshold, so the first row too many must exceed it.
+        # Class 1 is predicted above the threshold, so the threshold is just below this row.
         threshold = float(np.nextafter(np.sort(mine)[allowed], -1.0))
     else:
         threshold = float(np.sort(mine)[len(mine) - 1 - allowed])
@@ -592,9 +593,9 @@ def prediction_sets(
 ) -> PredictionSets:
     """Calibrate prediction sets that contain the true class with probability 1 - alpha.
 
-    This is split conformal prediction. A class is excluded from the set of a row if its probability
-    is so low that at most a share alpha of the calibration rows, counting this row, has a
-    probability of the true class as low.
+    This is split conformal prediction. A class is excluded from the set of a row if at most a share
+    alpha of the calibration rows, counting this row as one of them, have an equal or lower
+    probability of their true class.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ class Explanation:
         return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
 
     def _titles(self, columns: list[int]) -> list[str]:
-        """Return the row titles: feature values and, if missing, whose branch the row takes."""
+        """Return the row titles: feature values or, if missing, values with the same branch."""
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))
@@ -190,7 +190,7 @@ def _are_words(classes: tuple[object, ...]) -> bool:
 
 
 def _by_label(classes: tuple[object, ...], votes: float | tuple[float, ...] | FloatArray) -> str:
-    """Return the votes, each after its class."""
+    """Return the votes as text, each preceded by its class."""
     return ", ".join(
         f"{label} {vote:+.4f}" for label, vote in zip(classes, np.ravel(votes), strict=True)
     )
@@ -248,8 +248,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         each class; for regression, the mean target. The bias is the value of the root. For a forest
         contributions are averaged over the trees.
     GradientBoostingModel
-        The same, with the weighted mean of the leaf values below a node as its value, summed over
-        the trees.
+        As for a Tree, but the value of a node is the weighted mean of the leaf values below it. The
+        contributions are summed over the trees.
     LinearModel, ProbitModel
         Coefficient times value; a LinearModel uses centered and scaled features.
     ProbitTree
@@ -343,7 +343,7 @@ def _path(
         total = total + vote
         text = answer_in_words(model, names, node, value_of)
         both = _plain(vote), _plain(total)
-        value = math.nan if np.isnan(value) else float(value)  # equal to itself in a tuple
+        value = math.nan if np.isnan(value) else float(value)  # tuples with math.nan compare equal
         tests.append(PathTest(node, name, value, threshold, answer, *both, text, classes))
     label = model.labels_of(total[None])[0]
     return _explanation(model, tuple(tests), model.bias, total, label, parts, row)
@@ -381,7 +381,7 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
     functions, x = functions_of(model), table_for(model, x)
     if not is_frame(x):
         x, shape = as_array(x), functions.row_shape
-        # One row in the shape that the functions expect, or a matrix of one row.
+        # A row in the shape that the functions expect becomes a matrix of one row.
         x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
     rows = match_rows(model, x)
     _check_one(rows.n_rows)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost.inspection.plots import axes_or_new
 from pboost.models.graph_arrays import OUT
@@ -241,11 +242,11 @@ def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[fl
 
 #: Characters per line of a node, font size in points, width and height of a character in inches.
 LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
-#: Relative position of a vote on its edge. It is farther down if neighboring votes are farther
-#: apart, and at the layer if the edge passes one, because space is reserved there.
+#: Relative position of a vote on its edge, for a target with a single edge, and for an edge that
+#: crosses a layer, which has reserved space for the vote.
 FAR, PASSING = 0.65, 1.0
-#: Inches between layers without text, with text, and at minimum with text; maximum side of a new
-#: figure in inches.
+#: Inches between layers without text, and with text, normally and at least; maximum length in
+#: inches of a side of a new figure.
 BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
 #: Line widths of edges taken by no row and by all rows, and of edges with an unknown share.
 THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0
@@ -260,7 +261,7 @@ class Drawn:
     next : ndarray of int32, shape (n, 2)
         Target node of each exit, parents first; -1 if it leads out of the graph.
     question : sequence of str
-        Text of each node; exit 0 means "yes".
+        Text of each node. The first exit, on the left, means "yes".
     exit_texts : sequence of (str, str)
         Texts of the exits of each node.
     colour : sequence of (str, str)
@@ -273,6 +274,8 @@ class Drawn:
         Texts and colors of the legend.
     alone : str
         Text to show if there are no nodes.
+    is_swapped : ndarray of bool, shape (n,), or None
+        Nodes whose first exit is exit 1 of the model.
     """
 
     next: IntArray
@@ -283,6 +286,12 @@ class Drawn:
     passed: FloatArray
     legend: Sequence[tuple[str, str]]
     alone: str
+    is_swapped: NDArray[np.bool_] | None = None
+
+    def gid(self, kind: str, node: int, position: int) -> str:
+        """Return the id of an exit, with its number in the model."""
+        is_swapped = self.is_swapped is not None and self.is_swapped[node]
+        return f"{kind}-{node}-{1 - position if is_swapped else position}"
 
 
 def wrapped(text: str) -> str:
@@ -297,7 +306,7 @@ def percent(share: float) -> str:
 
 
 def draw(drawn: Drawn, max_labeled_nodes: int, ax: Axes | None) -> Axes:
-    """Draw the graph on the axes, or on new ones, and return the axes."""
+    """Draw the graph on the axes, or on new axes, and return the axes."""
     check_integer("max_labeled_nodes", max_labeled_nodes, min_value=0)
     n = len(drawn.next)
     has_texts = n <= max_labeled_nodes
@@ -382,7 +391,7 @@ def _room_of_bends(drawn: Drawn) -> float:
 def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
     """Return the sideways bend of an edge, so that two edges with the same ends stay apart.
 
-    Edges that pass a layer do not need it.
+    Edges that cross a layer do not need a bend.
     """
     if not _is_double(drawn, node) or len(layout.way[node, exit_]) > 2:
         return 0.0
@@ -421,7 +430,7 @@ def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) ->
             alpha=0.6,
             linewidth=max(THINNEST, line * shrunk),
             capstyle="butt",
-            gid=f"edge-{node}-{exit_}",
+            gid=drawn.gid("edge", node, exit_),
             zorder=1,
         )
         ax.add_patch(edge)
@@ -450,14 +459,14 @@ def _draw_texts(
         item = layout.out.get((node, exit_))
         if item is not None:
             x, y, colour = float(layout.x[item]), -float(layout.layer[item]), drawn.colour[node]
-            name = f"out-{node}-{exit_}"
+            name = drawn.gid("out", node, exit_)
             write(x, y, ends[node][exit_], name, 3, boxstyle="square", edgecolor=colour[exit_])
             continue
         near = FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5
         at = PASSING if len(way) > 2 else near
         x, y = _on_edge(way, at, _bow(layout, drawn, node, exit_))
         text, bare = _edge_text(drawn, node, exit_), {"edgecolor": "none", "alpha": 0.8}
-        write(x, y, text, f"vote-{node}-{exit_}", 2, boxstyle="square,pad=0.1", **bare)
+        write(x, y, text, drawn.gid("vote", node, exit_), 2, boxstyle="square,pad=0.1", **bare)
 
 
 def _draw_dots(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.node_inputs.inputs import HALF, ColumnNames, Inputs, Subsets, names_in_sums
+from pboost.data.node_inputs.inputs import ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
 from pboost.models.as_trees import as_tree_ensemble
@@ -50,7 +51,7 @@ def plot_graph(
     max_labeled_nodes: int = 60,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a decision graph with matplotlib: nodes, exits with their votes, and edges.
+    """Draw the nodes, edges and votes of a decision graph with matplotlib.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ def plot_graph(
         Edges have the color of the class with the largest vote at their exit. Their width grows
         with the share of rows that take them; edges with an unknown share are thin. In an SVG, node
         i has the id ``node-i``, the edge of its exit k has ``edge-i-k``, and an exit that leads out
-        of the graph has ``out-i-k``.
+        of the graph has ``out-i-k``. The left exit, "yes", is exit 0, or exit 1 if the node has a
+        set of categories.
 
     Raises
     ------
@@ -83,7 +85,8 @@ def plot_graph(
     TypeError
         If the model is not a decision graph; draw trees with `plot.tree`.
     ValueError
-        If X has other features than the training data, or no rows, or `reach` rejects it.
+        If the features of X differ from the training data, X has no rows, or `reach` raises an
+        error.
 
     Examples
     --------
@@ -100,9 +103,12 @@ def plot_graph(
         raise ValueError("y: expected None without X, got classes; pass the rows X as well")
     passed = _passed_in_training(graph) if X is None else _passed_by(graph, X, y)
     names = input_names(graph)
+    is_set = _has_set(graph)
     asked = []
     for node in range(graph.n_nodes):
-        asked.append(question(graph, names, node) + of_missing(graph, node)[0])
+        is_in = bool(is_set[node])
+        text = names[int(graph.feature[node])] if is_in else question(graph, names, node)
+        asked.append(text + of_missing(graph, node)[is_in])
     vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
     classes = graph.classes.tolist()
@@ -125,10 +131,35 @@ def plot_graph(
         legend if len(legend) <= COLOURS else [],
         f"no nodes: every row gets {signed(graph.bias)}, classes {named_labels(graph.classes)}",
     )
-    ax = draw(drawn, max_labeled_nodes, ax)
+    ax = draw(_yes_first(drawn, is_set), max_labeled_nodes, ax)
     if graph.n_nodes and np.any(graph.bias):
         ax.set_title(f"every row starts with vote {signed(graph.bias)}")
     return ax
+
+
+def _has_set(model: Graph) -> NDArray[np.bool_]:
+    """Return whether each node splits by a set of categories."""
+    inputs = model.inputs
+    n_plain = inputs.n_columns if isinstance(inputs, Subsets) else np.inf
+    is_set: NDArray[np.bool_] = model.feature >= n_plain
+    return is_set
+
+
+def _yes_first(drawn: Drawn, is_set: NDArray[np.bool_]) -> Drawn:
+    """Swap the exits of nodes with a category set, because exit 1 has the categories in the set."""
+    order = np.where(is_set[:, None], [1, 0], [0, 1])
+
+    def swapped(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [(pair[a], pair[b]) for pair, (a, b) in zip(pairs, order.tolist(), strict=True)]
+
+    return replace(
+        drawn,
+        next=np.take_along_axis(drawn.next, order, axis=1),
+        exit_texts=swapped(drawn.exit_texts),
+        colour=swapped(drawn.colour),
+        passed=np.take_along_axis(drawn.passed, order, axis=1),
+        is_swapped=is_set,
+    )
 
 
 def _at_nodes(model: Graph) -> FloatArray:
@@ -141,8 +172,8 @@ def _at_nodes(model: Graph) -> FloatArray:
 def _passed_in_training(model: Graph) -> FloatArray:
     """Return the shares (n_nodes, 2) of training rows that took the exits; NaN if unknown.
 
-    The share of a node with a single incoming exit is the share of that exit, and the other exit of
-    the same parent has the rest.
+    The share of a node with a single incoming exit is the share of that exit. The other exit of its
+    parent has the remaining share.
     """
     share, leads = _at_nodes(model), model.next
     passed = np.full(leads.shape, np.nan)
@@ -250,8 +281,8 @@ def plot_tree(
     Parameters
     ----------
     model : Tree, RandomForest, GradientBoostingModel or another model
-        A fitted tree or a model made of trees (see `as_tree_ensemble`). A graph whose exits join is
-        divided into trees at the joins; use `plot.graph` to draw all of it.
+        A fitted tree or a model made of trees (see `as_tree_ensemble`). A graph with merged exits
+        is divided into trees where exits merge; use `plot.graph` to draw the whole graph.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose shares at nodes and leaves are shown. By default, the shares of the weighted
         training rows are shown if the model stores them.
@@ -260,8 +291,8 @@ def plot_tree(
     max_labeled_nodes : int
         Trees with more inner nodes than this are drawn without texts.
     max_terms : int
-        Number of features shown in the equation of a leaf: those with the largest coefficient times
-        spread.
+        Number of features shown in the equation of a leaf: the features with the largest
+        coefficient times spread.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
@@ -310,7 +341,7 @@ def _drawn(model: Model, one_tree: OneTree) -> Drawn:
     weight = _shares(trees.weight, one_tree.node)
     pairs = children[inner].tolist()
     legend = [(str(label), f"C{k}") for k, label in enumerate(one_tree.classes)]
-    return Drawn(
+    drawn = Drawn(
         number[children[inner]],
         [_question(trees, names, start + int(node)) for node in inner],
         [(one_tree.leaf_texts.get(a, ""), one_tree.leaf_texts.get(b, "")) for a, b in pairs],
@@ -320,6 +351,7 @@ def _drawn(model: Model, one_tree: OneTree) -> Drawn:
         legend if len(legend) <= COLOURS else [],
         one_tree.leaf_texts.get(0, ""),
     )
+    return _yes_first(drawn, trees.category_set[one_tree.node][inner] != NO_SET)
 
 
 def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
@@ -331,19 +363,20 @@ def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
 
 
 def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
-    """Return the split condition of a node, with exit 0 for yes, including missing values."""
+    """Return the split condition of a node, including missing values."""
     column, threshold = int(trees.feature[node]), float(trees.threshold[node])
     missing = 0 if trees.missing is None else int(trees.missing[node])
-    if trees.category_set[node] != NO_SET:
+    is_set = bool(trees.category_set[node] != NO_SET)
+    if is_set:
         sets = trees.sets[trees.category_set[node : node + 1]]
         test = Subsets(trees.n_features, trees.feature[node : node + 1], sets)
-        question = test.question(names, trees.n_features, HALF)
+        question = test.names(names)[trees.n_features]
     elif missing and threshold == MOST:
         return f"{names[column]} is not missing"
     else:
         question = Inputs().question(names, column, threshold)
     has_missing = trees.table is not None and trees.table.has_missing[column]
-    return f"{question} or missing" if has_missing and not missing else question
+    return f"{question} or missing" if has_missing and missing == is_set else question
 
 
 @singledispatch

@@ -41,7 +41,7 @@ class Coefficients:
     mean : ndarray of float64, shape (n_classes, d)
         Mean of the coefficients, weighted by `share`.
     size : ndarray of float64, shape (n_classes, d)
-        Mean of their absolute values, weighted by `share`.
+        Mean of the absolute coefficients, weighted by `share`.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
         training weight. If each class has its own trees, means are over the leaves of that class.
     X : array_like of shape (n, d), or data frame, optional
         If passed, coefficients are multiplied by the standard deviations of the columns of X, so
-        that those of different features can be compared. By default, they are in the units of the
+        that different features can be compared. By default, coefficients refer to the units of the
         features.
 
     Returns
@@ -153,7 +153,7 @@ def _of_class(
 def plot_coefficients(
     model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the coefficients of a model with matplotlib: bars for means, discs for leaves.
+    """Draw the coefficients of a model with matplotlib, with bars for means and discs for leaves.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def plot_coefficients(
     X : array_like of shape (n, d), or data frame, optional
         As in `coefficients`: if passed, coefficients are per standard deviation.
     max_features : int
-        Number of features shown, those with the largest mean absolute coefficient.
+        Number of features shown: the features with the largest mean absolute coefficient.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 

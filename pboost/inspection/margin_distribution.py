@@ -290,7 +290,7 @@ def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     signed = leads_of(score, classes_of_labels(model, y, len(score)))
     largest = _largest_score(model)
     if not largest > 0:
-        raise ValueError("model: expected votes, got a model without any")
+        raise ValueError("model: expected a model with votes, got a model without votes")
     return np.asarray(signed / largest)
 
 
@@ -395,8 +395,7 @@ def margin_curve(
     Raises
     ------
     TypeError, ValueError
-        If `model` is not a model, or with `cv` not a function that fits one, or the data are
-        invalid.
+        If `model` is not a model (with `cv`: not a fit function), or the data are invalid.
 
     Examples
     --------
@@ -447,7 +446,7 @@ def margin_curve(
         if not np.array_equal(known, values):
             raise ValueError(
                 f"model: expected a function that fits models of the classes {values.tolist()}, "
-                f"got one of {shown(known.tolist())}"
+                f"got a model of {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)
@@ -547,7 +546,7 @@ def plot_margin_curve(
     ImportError
         If matplotlib is not installed.
     ValueError
-        If a curve has another length than `thetas`.
+        If the length of a curve differs from `thetas`.
 
     Examples
     --------

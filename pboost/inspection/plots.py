@@ -201,7 +201,7 @@ def plot_training_curve(
 def _errors(
     model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
-    """Return the steps after which the model can predict, and the errors after them."""
+    """Return the steps after which the model can predict, and the errors after these steps."""
     n = count_rows(model, X)
     check_has_rows(n)
     assert y is not None
@@ -230,8 +230,8 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
         Errors with standard errors, by number of leaves. A dashed line is one standard error above
-        the smallest error: the rule "1se" of [1]_ considers subtrees below it equally good. The
-        selected subtree is marked.
+        the smallest error: by the rule "1se" of [1]_, subtrees below this line are equally good.
+        The selected subtree is marked.
 
     Raises
     ------
@@ -537,7 +537,9 @@ def plot_category_splits(
     test_nodes = np.flatnonzero(tests.column == feature)
     if not len(test_nodes):
         name = column_label(model.feature_names, feature)
-        raise ValueError(f"feature: expected one with splits on sets of categories, got {name}")
+        raise ValueError(
+            f"feature: expected a feature with splits on sets of categories, got {name}"
+        )
     test_nodes = test_nodes[np.argsort(-tests.gain[test_nodes], kind="stable")][:max_nodes]
     names = ColumnNames(model.feature_names, model.n_features, model.table)
     n_levels = 0 if model.table is None else int(model.table.n_levels[feature])

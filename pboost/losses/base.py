@@ -73,7 +73,7 @@ def _units(largest: float, n: int) -> tuple[int, int]:
 
 
 def fine_parts(values: FloatArray, largest: float, n: int) -> tuple[float, float]:
-    """Return the exact sums of the rounded values and of the remainders, out of n values."""
+    """Return the exact sums of the rounded values and of the remainders of some of n values."""
     bits, exponent = _units(largest, n)
     values = np.ldexp(np.ldexp(values, -exponent), bits)
     integers = np.rint(values)
@@ -220,7 +220,7 @@ class Loss:
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the decision value that minimizes the total loss if all rows have the same."""
+        """Return the constant decision value that minimizes the total loss."""
         return self.leaf_value(y, np.zeros(len(y)), weight)
 
     def constant_of(self, sums: RowSums) -> Any:
@@ -249,7 +249,7 @@ class Loss:
         -------
         float
             The step s that minimizes the weighted sum of ``value(y, f + s * direction)``. If the
-            loss is not convex, a local minimum whose loss is not above the loss at s = 0. No
+            loss is not convex, s is a local minimum with a loss not above the loss at s = 0. No
             decision value changes by more than `limit`.
         """
         return line_search(self, y, f, weight, direction)
@@ -257,7 +257,7 @@ class Loss:
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
-        """Return the `leaf_value` of each group of consecutive rows, of sizes `count`."""
+        """Return the `leaf_value` of each group of consecutive rows; `count` has their sizes."""
         if self.is_newton:
             return newton_steps(self, y, f, weight, count)
         cuts = np.cumsum(count)[:-1]
@@ -270,7 +270,7 @@ class Loss:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The numbers by which this loss differs from others with the same name."""
+        """The parameters of the loss, such as the level of a quantile."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: number for name, number in values.items() if isinstance(number, float)}
 

@@ -35,7 +35,7 @@ class CompiledLoss(Loss):
     kept: tuple[Any, ...] = field(repr=False)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the loss, or without a function for it, its difference to f = 0."""
+        """Return the loss; without a function `value`, the difference from its value at f = 0."""
         made = pointer.values if self.of_value else pointer.integrals
         return _made(made, self.of_value or self.derivatives, y, f, 1)[0]
 
@@ -55,7 +55,7 @@ class CompiledLoss(Loss):
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
-        """Return the step of each group at which the sum of the gradients is 0."""
+        """Return the step of each group for which the sum of the gradients is 0."""
         step = np.empty(len(count))
         y, f, weight = (np.ascontiguousarray(part, dtype=np.float64) for part in (y, f, weight))
         number, room = np.ascontiguousarray(count, dtype=np.int64), np.empty((2, len(y)))

@@ -142,7 +142,7 @@ class Hinge(Loss):
     ) -> float:
         """Return the exact best step, the middle of an interval if several steps are best."""
         d = y if direction is None else y * direction
-        # Row n costs weight * max(0, 1 - m - s d), with a kink at s = (1 - m) / d.
+        # The loss of a row is weight * max(0, 1 - m - s d), with a kink at s = (1 - m) / d.
         return kink_search(1 - y * f, d, weight)
 
 

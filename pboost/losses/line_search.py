@@ -21,7 +21,7 @@ FLAT = 1e-13
 ROUNDING = 1e-15
 #: Relative size of a Newton step after which the next step is below rounding.
 NEAR = 1e-8
-#: Steps below this size are found to an absolute precision, its product with `NEAR`.
+#: The precision of smaller steps is absolute: `NEAR` times this size.
 TINY = 1e-6
 
 
@@ -157,7 +157,7 @@ class _Groups:
 def newton_steps(
     loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
 ) -> FloatArray:
-    """Return the step that minimizes the weighted loss of each group of rows; it must be convex.
+    """Return the step that minimizes the weighted loss, which must be convex, of each group.
 
     The groups are consecutive and have `count` rows. A Newton step outside the current bounds of
     the minimum is replaced by their midpoint. A loss without a limit is a function of the residual,

@@ -180,7 +180,7 @@ class Huber(Loss):
     Parameters
     ----------
     delta : float > 0
-        Residual, in units of y, from which on the loss is linear. A delta of 1.35 standard
+        Residual, in units of y, beyond which the loss is linear. A delta of 1.35 standard
         deviations of the noise has 95 % efficiency if the noise is normal.
 
     References

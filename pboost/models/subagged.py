@@ -63,8 +63,8 @@ from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
 #: Reasons why boosting of a member stopped.
 ALL_ROUNDS = "all rounds are done"
-PERFECT = "a tree without error outweighs all others"
-NO_BETTER = "the error of a tree was not below chance"
+PERFECT = "a tree without errors determines the prediction"
+NO_BETTER = "a tree was no better than guessing"
 
 
 class EnsembleLabels(Labels):

@@ -1,6 +1,6 @@
 """Observation models, which define the probabilities that a row takes each exit of a node.
 
-Pass one of them as ``observation=``.
+Pass an observation model as ``observation=`` to a fit function.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Observation models with one table of probabilities per node, and the classes they share.
 
 An `Observer` is an observation model bound to training data. For each split it returns `Answers`:
-the probabilities that training rows take exit 1. They are stored per row, or as a table by side and
-class; with a table, a soft node costs no more than a weighted stump. Side 0 is below the threshold
-and side 1 above. Class 0 is the first class and class 1 the second.
+the probabilities that training rows take exit 1. These probabilities are stored per row, or as a
+table by side and class. With a table, a soft node is as fast as a weighted stump. Side 0 is below
+the threshold and side 1 above. Class 0 is the first class and class 1 the second.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Answers:
         raise NotImplementedError
 
     def placed(self, cut: Any) -> Answers:
-        """Return a copy for the same split with another side for missing values."""
+        """Return a copy with a different side for missing values."""
         answers = copy(self)
         answers._cut = cut
         return answers
@@ -100,8 +100,8 @@ class RowAnswers(Answers):
     search : WeakSearch
         Search with the training rows.
     above : callable
-        Returns for each row the probability of exit 1, or minus the probability of exit 0, which
-        is more precise if it is small, (n,).
+        Returns an array (n,) with the probability of exit 1 of each row. If the probability of exit
+        0 is small, the array contains minus this probability, which is more precise.
     weights : Weights
         Weights of the rows at the node.
     table : ndarray of float64, shape (2, 2), or None
@@ -175,7 +175,9 @@ class Observer:
 
     def stored_answers(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
         """Return the exit probabilities of a stored weak classifier with its table."""
-        raise NotImplementedError("observation: exit probabilities of this kind cannot be restored")
+        raise NotImplementedError(
+            "observation: the exit probabilities of this observation model are not stored"
+        )
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
         """Return the fields of a model that describe its exit probabilities."""
@@ -202,7 +204,7 @@ def chain_reach(
 ) -> FloatArray:
     """Return the reach (side, class) at the end of a chain, which all rows reach.
 
-    `start` are the starting weights, by default the current ones. For `unit`, see
+    `start` are the starting weights, by default the current weights. For `unit`, see
     `WeakSearch.side_masses`.
     """
     if start is None:
@@ -266,7 +268,7 @@ class Observation(Choice):
     takes_many: ClassVar[bool] = False
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner adapted to this observation model; raise if unsupported.
+        """Return the weak learner adapted to this observation model, or raise an error.
 
         `is_chain` is True if the model is a chain, as in `fit_adaboost`.
         """
@@ -295,8 +297,9 @@ maker = KINDS.add
 def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     """Return the weak learner adapted to an observation model.
 
-    Raise TypeError or ValueError if they have the wrong type or cannot be combined. `is_chain` is
-    True if the model is a chain, as in `fit_adaboost`.
+    Raise TypeError or ValueError if an argument has the wrong type, or if the weak learner and the
+    observation model cannot be combined. `is_chain` is True if the model is a chain, as in
+    `fit_adaboost`.
     """
     check_instance("weak_learner", Weak, weak)
     check_instance("observation", Observation, observation)
@@ -380,7 +383,7 @@ def exact() -> Exact:
     Returns
     -------
     Exact
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Examples
     --------
@@ -418,7 +421,7 @@ def flip(flip_rate: float) -> Flip:
     Returns
     -------
     Flip
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Raises
     ------
@@ -449,13 +452,13 @@ class Half(TableObservation):
 def half() -> Half:
     """Create an observation model in which each row takes either exit with probability 0.5.
 
-    This model is for demonstration only. Both exits get the same votes, so the first node learns
-    the class frequencies and later nodes learn nothing.
+    This model is for demonstration only. Both exits get the same votes, so the first node fits the
+    class frequencies and later nodes have no effect.
 
     Returns
     -------
     Half
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     References
     ----------
@@ -488,14 +491,14 @@ class Uniform(TableObservation):
 def uniform() -> Uniform:
     """Create an observation model in which all rows of a class have the same probabilities.
 
-    The probability of an exit is the fraction of the class on that side of the threshold. The
-    certificate (an upper bound on the training error) of such a model decreases towards 0, but it
-    holds for the random exits only: the training error of hard predictions may stay the same.
+    The probability of an exit is the fraction of the class on the side of this exit. The
+    certificate (an upper bound on the training error) of such a model decreases towards 0, but this
+    bound applies only to random exits. The training error of hard predictions may stay the same.
 
     Returns
     -------
     Uniform
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     References
     ----------
@@ -519,7 +522,7 @@ class AdaTree2(TableObservation):
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return less random exits for the side with the larger part of the class."""
+        """Return the table of AdaTree 2: exits are less random for the larger part of a class."""
         stay = (1 - self.strength) + self.strength * ((1 + np.sqrt(side_shares(reach))) / 2)
         return np.stack([1 - stay[0], stay[1]])
 
@@ -529,9 +532,9 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     """Create the observation model of AdaTree 2, which makes exits random in training.
 
     A row takes the exit of its side with probability ``1 - strength * (1 - sqrt(V)) / 2``. V is the
-    fraction of the reach of the row's class on that side. Every node is therefore trained on all
-    rows, with reduced weights for rows of the other side. Predictions take the exit of the row's
-    side.
+    fraction of the reach of the row's class on the same side. Every node is therefore trained on
+    all rows, with reduced weights for rows of the other side. Predictions take the exit of the
+    row's side.
 
     Parameters
     ----------
@@ -542,7 +545,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     Returns
     -------
     AdaTree2
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Raises
     ------
@@ -570,7 +573,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
 def side_shares(reach: FloatArray) -> FloatArray:
     """Return V(side, class), the fraction of the reach of each class on each side.
 
-    It is 0.5 for a class without reach.
+    The fraction is 0.5 for a class without reach.
     """
     total = reach.sum(axis=0)
     return np.where(total > 0, reach / np.where(total > 0, total, 1.0), 0.5)

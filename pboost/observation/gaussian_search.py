@@ -40,21 +40,22 @@ from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
-#: Number of distinct standard deviations per feature in the search, if each row has its own.
+#: Number of standard deviations per feature in the search, if they differ by row.
 LEVELS_OF_ERROR = 2
-#: Distance in standard deviations at which exits become certain; slightly above the kernel's.
+#: Distance in standard deviations beyond which exits are certain; slightly larger than in the
+#: kernel.
 REACH = 8.31
-#: Bin and position of a stored stump, which has only a threshold.
+#: Placeholder for the bin and the position of a stored stump, which only has a threshold.
 NOWHERE = -1
 
 
 class Noise:
-    """Standard deviations of the numbers that a search compares.
+    """Standard deviations of the features, as the search uses them.
 
     Attributes
     ----------
     by_row : bool
-        Whether each row has its own standard deviations.
+        Whether the standard deviations differ by row.
 
     Parameters
     ----------
@@ -134,12 +135,12 @@ class NoisyStumpSearch(StumpSearch):
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        looks = d if self._special is None else 2 * d  # missing values above, or below
+        looks = d if self._special is None else 2 * d  # missing values above the split, then below
         self._mass = np.empty((looks, 4, MAX_BINS))
         self._score = np.empty((looks, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
-        """Return the standard deviations of each column's groups, and fill the cells of rows."""
+        """Return the standard deviations of the groups of each column; assign rows to groups."""
 
         def work(first: int, last: int) -> list[FloatArray]:
             sigmas = []
@@ -157,7 +158,7 @@ class NoisyStumpSearch(StumpSearch):
         return [*chain.from_iterable(parts)]
 
     def _is_known(self, feature: int) -> NDArray[np.bool_] | None:
-        """Return a mask of the rows with a value of this column; None if all rows have one."""
+        """Return a mask of the rows with a value in this column; None if all rows have one."""
         columns = self.data.columns
         if not has(columns.special, HOLES, feature):
             return None
@@ -175,7 +176,7 @@ class NoisyStumpSearch(StumpSearch):
         size = QUAD * (self._span[:, :, 1] - self._span[:, :, 0]).astype(np.int64).ravel()
         stop = np.cumsum(size)
         self._offset = (stop - size).reshape(n_slices, QUADS)
-        # Must not be empty, because a kernel takes the address of the first entry.
+        # The array must not be empty, because a kernel uses the address of the first entry.
         self._crossing = np.empty(int(stop[-1]) + 1, dtype=np.float32)
 
         def work(first: int, last: int) -> None:
@@ -224,7 +225,7 @@ class NoisyStumpSearch(StumpSearch):
         return probabilities(value, threshold, sigma, cut.side, self.workers)
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
-        """Return for each split the exit with more starting weight; 0 in case of a tie."""
+        """Return the exit with more starting weight for each split; 0 in case of a tie."""
         return [self.noted(cut) for cut in cuts]
 
     def noted(self, cut: StumpCut) -> int:
@@ -239,7 +240,7 @@ class NoisyStumpSearch(StumpSearch):
         return self.note_masses(cut, below, above_)
 
     def note_masses(self, cut: StumpCut, below: float, above: float) -> int:
-        """Record and return the exit with more starting weight, given both weights."""
+        """Store and return the exit with more starting weight."""
         self._heavier[_place(cut)] = heavier = int(is_heavier(above, below))
         return heavier
 
@@ -316,7 +317,7 @@ def probabilities(
 ) -> FloatArray:
     """Return the probability that each value is above a threshold, as `RowAnswers` requires.
 
-    Missing values are on `side`. `sigma` has one standard deviation per row, or one for all.
+    Missing values take `side`. `sigma` contains one standard deviation per row, or a single one.
     """
     above = np.empty(len(value))
 
@@ -340,7 +341,7 @@ class GaussianAnswers(RowAnswers):
     _search: NoisyStumpSearch
 
     def placed(self, cut: StumpCut) -> GaussianAnswers:
-        """Return a copy for the same split with another side for missing values."""
+        """Return a copy with a different side for missing values."""
         answers = copy(self)
         answers._compute = partial(self._search.above, cut)
         answers.forget()
@@ -373,10 +374,10 @@ class GaussianObserver(Observer):
 def levels(
     sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Return a few standard deviations that represent all, and the group of each row.
+    """Return a few representative standard deviations, and the group of each row.
 
-    There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number
-    of distinct values, however many rows they have, so repeating a row is the same as weighting
+    There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number of
+    distinct values. The number of rows does not matter, so repeating a row is the same as weighting
     it. A group is represented by its geometric midrange. Rows with a missing value are in group 0.
     """
     if is_known is not None:
@@ -397,7 +398,7 @@ def levels(
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
-    """Return the first threshold that each group of bins may cross, and the last one plus 1."""
+    """Return the range of thresholds that each group of bins may cross: first, last plus 1."""
     with np.errstate(over="ignore"):
         first = np.searchsorted(threshold, value[::QUAD] - REACH * sigma)
         last_value = value[
@@ -452,9 +453,9 @@ class Gaussian(Observation):
 def gaussian(sigma: float | ArrayLike) -> Gaussian:
     """Create an observation model for features with normally distributed measurement errors.
 
-    A row with value x takes exit 1 of threshold θ with probability Φ((x - θ)/σ), where Φ is the
-    normal distribution function. Stumps minimize the expected criterion, so they prefer thresholds
-    in gaps that are wider than the error.
+    A row with value x takes exit 1 of a split at the threshold θ with probability Φ((x - θ)/σ),
+    where Φ is the normal distribution function. Stumps minimize the expected criterion, so they
+    prefer thresholds in gaps that are wider than the error.
 
     Parameters
     ----------
@@ -466,14 +467,14 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     Returns
     -------
     Gaussian
-        To pass as ``observation=`` to a fit function.
+        An observation model for the option ``observation`` of a fit function.
 
     Raises
     ------
     ValueError, TypeError
-        If `sigma` has infinite or negative values. The fit function raises ValueError if its shape
-        does not match X, if it is NaN for an existing value, if X is BinnedColumns without values,
-        or if the split search is "exact".
+        If `sigma` has infinite or negative values. The fit function raises ValueError if the shape
+        of `sigma` does not match X, if `sigma` is NaN for a known value, if X is BinnedColumns
+        without values, or if the split search is "exact".
 
     Notes
     -----
@@ -481,10 +482,10 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     even though it is measured only once. Exits are certain beyond 8.3 standard deviations.
 
     Candidate thresholds are the bin edges of the weak learner (``max_bins``), and the search places
-    rows at the middle of their bins. If each cell has its own standard deviation, the search groups
-    them to at most two values per feature. ``min_weight_fraction`` applies to expected weights,
-    ``min_samples_leaf`` to rows. Votes and weights are computed from the true values and standard
-    deviations.
+    rows at the middle of their bins. If each cell has its own standard deviation, the search uses
+    at most two representative values per feature. ``min_weight_fraction`` applies to expected
+    weights, ``min_samples_leaf`` to rows. Votes and weights are computed from the true values and
+    standard deviations.
 
     References
     ----------

@@ -80,7 +80,7 @@ class Sample:
         self.draws = 0
         self.weights, self.table = weights, table
         self._invoke, self._estimator = invoke, estimator
-        self._above = [0, 0]  # weights of exit 1, by class, summed over the draws
+        self._above = [0, 0]  # weights at exit 1 per class, summed over the draws
 
     def copy(self) -> Sample:
         """Return an independent copy."""
@@ -96,7 +96,7 @@ class Sample:
             masses = self._invoke(self.counts, self.draws, last, self.weights.fixed)
             self.draws = last
             for k in (0, 1):
-                # Python integers, because a sum over many draws may exceed 64 bits.
+                # Python integers are added, because a sum over many draws may exceed 64 bits.
                 self._above[k] += sum(masses[:, k].tolist())
 
     def shrink(self) -> float:
@@ -110,7 +110,7 @@ class Sample:
 
     def estimate(self) -> Callable[[], FloatArray]:
         """Return a function that computes the estimated probability of exit 1 of each row."""
-        # The function keeps only the counts in memory.
+        # The function only refers to the counts, so that other arrays can be freed.
         return partial(estimates, self.counts, self.draws, self._estimator)
 
 
@@ -136,7 +136,7 @@ class SampledObserver(Observer):
     base : Observer
         Observer with the true probabilities.
     generator : numpy.random.Generator
-        Source of the key of the random numbers.
+        Source of randomness for the key of the random numbers.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class SampledObserver(Observer):
         """Return an empty sample of a weak classifier."""
         answers = self.base.ask(cut, weights, reach)
         if self.needs_class:
-            self.search.fill_fixed(weights)  # `reach` may have used the array
+            self.search.fill_fixed(weights)  # the array may have been overwritten
         return self.sample(probabilities(answers.above()), weights, answers.table)
 
     def sample(self, above: FloatArray, weights: Weights, table: FloatArray | None) -> Sample:
@@ -179,7 +179,7 @@ class SampledObserver(Observer):
 
 
 def until_increase(sample: Sample, max_draws: int) -> None:
-    """Draw until the estimate of Z increases for the first time, including that draw."""
+    """Draw until the estimate of Z increases for the first time."""
     sample.invoke()
     before = sample.shrink()
     while sample.draws < max_draws:
@@ -316,8 +316,8 @@ def sampled(
     Returns
     -------
     Sampled
-        To pass as ``observation=`` to a fit function. The certificate of the model is then an
-        estimate instead of an upper bound.
+        An observation model for the option ``observation`` of a fit function. With this model, the
+        certificate is an estimate instead of an upper bound.
 
     Raises
     ------
@@ -328,11 +328,12 @@ def sampled(
     -----
     If all exits are certain, the estimate of Z never increases and sampling ends at `max_draws`.
 
-    "stopwatch" reads the clock three times per comparison: before and after another call, and after
-    training and calling the next weak classifier once. As in the reference, the rates are Z of
-    the next classifier to the power of 1/seconds, and the ratio of the two estimates to the power
-    of 1/seconds. A decrease in zero time counts as infinitely fast, and the next classifier wins
-    ties. The loser is discarded. The last round trains one more classifier for the comparison.
+    "stopwatch" reads the clock three times per comparison: before an additional call, after this
+    call, and after the next weak classifier was trained and called once. As in the reference, the
+    rates are Z of the next classifier to the power of 1/seconds, and the ratio of the two estimates
+    to the power of 1/seconds. A decrease in zero time counts as infinitely fast. If both rates are
+    equal, the next classifier is used. In the last round, one more classifier is trained for the
+    comparison.
 
     References
     ----------
@@ -371,10 +372,11 @@ def sampled(
 
 
 class StopwatchObserver(Observer):
-    """Observer that samples a classifier while that is worth more than training the next one.
+    """Observer of "stopwatch": samples a classifier until training the next one is better.
 
     The next classifier is trained in advance on the weights of the current estimate, and sampled
-    once. If it wins, the chain uses it in the next round, which has the same weights.
+    once. If this classifier is better, the chain uses it in the next round, which has the same
+    weights.
 
     Parameters
     ----------
@@ -388,7 +390,8 @@ class StopwatchObserver(Observer):
         super().__init__(sampler.search)
         self._sampler, self._rule = sampler, rule
         self.needs_class = sampler.needs_class
-        # Copied, because the weights of a chain are modified in place. All rows reach all nodes.
+        # The weights of a chain are modified in place, so they are copied. All rows reach all
+        # nodes.
         self._start = self.search.data.weight.copy() if self.needs_class else None
         self._next: tuple[Any, Sample] | None = None
         self._round = 0
@@ -443,12 +446,12 @@ class StopwatchObserver(Observer):
         return cut, ahead
 
     def _seconds(self, before: float) -> float:
-        """Read the clock, and raise if the time is earlier than `before`."""
+        """Read the clock, and raise an error if the time is earlier than `before`."""
         where = f"clock: round {self._round}"
         try:
             now = float(self._sampler.observation.clock())
         except StopIteration as error:
-            raise RuntimeError(f"{where}: the clock is exhausted") from error
+            raise RuntimeError(f"{where}: the clock raised StopIteration") from error
         except Exception as error:
             raise RuntimeError(f"{where}: the clock failed: {error!r}") from error
         if not (math.isfinite(now) and now >= before):

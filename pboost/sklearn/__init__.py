@@ -1,4 +1,4 @@
-"""Scikit-learn estimators, each with the options of a pboost builder as parameters.
+"""Scikit-learn estimators. Their parameters are the options of the fit functions.
 
 The estimators require scikit-learn 1.6 or later: ``pip install "pboosting[sklearn]"``. Import them
 with ``import pboost.sklearn`` or ``from pboost.sklearn import RandomForestClassifier``. A plain
@@ -10,7 +10,7 @@ from __future__ import annotations
 from pboost.values import install_hint
 
 try:
-    from sklearn.utils.validation import validate_data  # noqa: F401  # new in 1.6
+    from sklearn.utils.validation import validate_data  # noqa: F401
 except ImportError as error:
     raise ImportError(
         "pboost.sklearn needs scikit-learn 1.6 or later: "

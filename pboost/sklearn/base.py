@@ -1,4 +1,4 @@
-"""Base classes of the estimators: parameters from the signature of a builder, fit and predict."""
+"""Base classes of the estimators. Their parameters come from the signature of a fit function."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ DTYPES = (np.float64, np.float32)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base class of the estimators, whose parameters are the options of a builder.
+    """Base class of the estimators; the parameters are the options of `builder`, a fit function.
 
-    A class with a builder gets an ``__init__`` with these parameters. In its docstring,
+    A subclass with a `builder` gets an ``__init__`` with these parameters. In its docstring,
     ``{parameters}`` and ``{attributes}`` are replaced by their descriptions.
 
     Attributes
@@ -63,8 +63,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     builder : callable
         Function that fits the model.
     own_defaults : mapping
-        Parameters that the builder does not have, and defaults that differ from the builder's.
-        Entries of base classes are inherited.
+        Parameters that `builder` does not have, and defaults that differ from `builder`. Entries of
+        base classes are inherited.
     fixed_options : mapping
         Arguments of the builder that are not parameters of the estimator.
     left_out : sequence of str
@@ -118,13 +118,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _fit(
         self, X: object, y: object, sample_weight: object, overrides: Mapping[str, object]
     ) -> Self:
-        """Fit the model with `overrides` in place of the parameters of the same names."""
+        """Fit the model. Values in `overrides` replace the parameters with the same names."""
         checks, is_soft = self._checks(), isinstance(y, SoftLabels)
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
         reject_masked("y", y)  # scikit-learn would use the masked values
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
-            refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")  # would be stripped
-        # Builders also check arrays. On small data, scikit-learn's check takes longer than the fit.
+            refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")
+        # The fit function also checks arrays. On small data, scikit-learn's check takes longer than
+        # the fit.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)
         if is_soft or reads_tables:
@@ -139,7 +140,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         try:
             self.model_ = run_with_callbacks(self, self._build_reporting, rows, labels, options)
         except ValueError:
-            if is_plain:  # let scikit-learn raise its own error for invalid input
+            if is_plain:  # scikit-learn raises an error for invalid input
                 validate_data(self, X, **targets, **checks)
             raise
         return self
@@ -147,7 +148,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _build_reporting(
         self, X: object, y: object, options: dict[str, Any], callback: object
     ) -> Any:
-        """Return the fitted model; pass the callback to the builder if it accepts one."""
+        """Return the fitted model; pass the callback to `builder` if possible."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}
         return self._build(X, y, options)
@@ -163,13 +164,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
     def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
-        """Return the options of the builder for the current parameters."""
+        """Return the options of `builder` for the current parameters."""
         return meant(type(self).builder, {**vars(self), **overrides})
 
     def _rows(self, X: object) -> Any:
         """Return validated rows for prediction."""
         check_is_fitted(self)
-        # scikit-learn would convert text to numbers. pboost reads it, with the stored names.
+        # scikit-learn would convert text to numbers, so pboost reads X.
         has_names = hasattr(self, "feature_names_in_") and _may_hold_text(X)
         if has_names or self._reads_tables(X):
             return validate_data(self, X, reset=False, skip_check_array=True)
@@ -185,10 +186,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return getattr(self, "missing", "learn") != "error"
 
     def _reads_tables(self, X: object) -> bool:
-        """Return whether pboost alone reads X: data frames, masked or categorical arrays."""
+        """Return whether X is passed to pboost without conversion by scikit-learn."""
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
-        reject_masked("X", X)  # for sequences; scikit-learn would use the masked values
+        reject_masked("X", X)  # scikit-learn would use the masked values
         has_categories = getattr(self, "categorical_features", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
@@ -211,7 +212,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Elements of ``classes_`` for a classifier, numbers for a regressor.
         """
-        X = self._rows(X)  # first, because it checks that the estimator is fitted
+        X = self._rows(X)  # also checks that the estimator is fitted
         return self._said(self.model_.predict(X))
 
     def _said(self, predicted: Array) -> Array:
@@ -222,8 +223,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def prediction_cost_(self) -> float:
         """Mean number of comparisons per training row.
 
-        For a forest, this is the mean over the bootstrap samples. For a model with early exits,
-        it is the mean over the rows on which the exits were chosen.
+        For a forest, the mean is over the bootstrap samples. For a model with early exits, it is
+        over the rows that were used to choose the exits.
         """
         check_is_fitted(self)
         cost: float = self.model_.mean_prediction_cost
@@ -235,7 +236,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         try:
             return pb.feature_importances(self.model_)
-        except NotImplementedError as error:  # models of functions have no importances
+        except NotImplementedError as error:  # not defined for models whose nodes call functions
             raise AttributeError(str(error)) from error
 
 
@@ -246,7 +247,7 @@ class Regressor(RegressorMixin, Estimator):
 class Classifier(ClassifierMixin, Estimator):
     """Base class of the classifiers.
 
-    If the builder only supports binary targets, a multiclass model is fitted one-vs-rest.
+    If `builder` only supports binary targets, a multiclass model is fitted one-vs-rest.
     """
 
     own_defaults: ClassVar = {"class_weight": None}
@@ -274,7 +275,7 @@ class Classifier(ClassifierMixin, Estimator):
             Sample weights >= 0. An integer weight k has the effect of k copies of the row.
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             Soft labels: the probability of each class for each row. An array of shape (n_samples,)
-            has the probability of the second of two classes. If `y` is also passed, as in
+            contains the probability of the second of two classes. If `y` is also passed, as in
             cross-validation, the model is fitted to `y_proba`.
         classes : array-like of shape (n_classes,), default=None
             Classes of the columns of `y_proba`. By default, these are the column names if `y_proba`
@@ -392,24 +393,24 @@ n_iter_ : int
     Number of boosting iterations that were kept: rounds of gradient boosting, nodes of a decision
     graph, or base learners. In a one-vs-rest model, the largest number over the classes.
 train_score_ : ndarray of shape (n_iterations + 1,)
-    Score on the training rows before the first and after each iteration; higher is better. This is
-    minus the loss for gradient boosting and minus the certificate, an upper bound on the training
-    error, for a decision graph. Not available for other models.
+    Score on the training rows before the first iteration and after each iteration; higher is
+    better. This is minus the loss for gradient boosting and minus the certificate, an upper bound
+    on the training error, for a decision graph. Not available for other models.
 validation_score_ : ndarray
-    Score on the validation set before the first and after each iteration, including iterations
-    that were not kept: minus the loss for gradient boosting, the accuracy for a decision graph.
-    Only available if `validation` was passed.
+    Score on the validation set before the first iteration and after each iteration, including
+    iterations that were not kept: minus the loss for gradient boosting, the accuracy for a decision
+    graph. Only available if `validation` was passed.
 """
 
     @property
     def n_iter_(self) -> int:
-        """Number of boosting iterations kept."""
+        """Number of boosting iterations that were kept."""
         check_is_fitted(self)
         return _iterations(self.model_)
 
     @property
     def train_score_(self) -> FloatArray:
-        """Score on the training rows before the first and after each iteration."""
+        """Score on the training rows before the first iteration and after each iteration."""
         check_is_fitted(self)
         if isinstance(self.model_, pb.models.GradientBoostingModel):
             return -self.model_.training_loss
@@ -419,7 +420,7 @@ validation_score_ : ndarray
 
     @property
     def validation_score_(self) -> FloatArray:
-        """Score on the validation set before the first and after each iteration."""
+        """Score on the validation set before the first iteration and after each iteration."""
         check_is_fitted(self)
         if (
             isinstance(self.model_, pb.models.GradientBoostingModel)
@@ -443,7 +444,7 @@ validation_score_ : ndarray
         Yields
         ------
         ndarray of shape (n_samples,)
-            Predictions of one stage. The last ones are equal to `predict`.
+            Predictions of one stage. The predictions of the last stage are equal to `predict`.
         """
         X = self._rows(X)
         return map(self._said, pb.staged_predict(self.model_, X))
@@ -463,7 +464,7 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
-            Decision values of one stage. The last ones are equal to `decision_function`.
+            Decision values of one stage. The last stage is equal to `decision_function`.
         """
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
@@ -479,7 +480,7 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Probabilities of one stage. The last ones are equal to `predict_proba`.
+            Probabilities of one stage. The last stage is equal to `predict_proba`.
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
@@ -489,7 +490,7 @@ class Applied(Estimator):
     """Base class of estimators whose models consist of trees."""
 
     def _has_leaves(self) -> bool:
-        """Return whether `apply` is available: one-vs-rest models do not have it."""
+        """Return whether `apply` is available. One-vs-rest models do not support it."""
         return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_has_leaves)
@@ -590,7 +591,7 @@ oob_score_ : float
         check_is_fitted(self)
         if self.model_.oob is None or np.isnan(self.model_.oob.error):
             raise AttributeError(
-                "oob_score_: not available, every base learner was fitted to all training rows"
+                "oob_score_: not available, as every base learner was fitted to all training rows"
             )
         return self._score_of_error(self.model_.oob.error)
 
@@ -681,7 +682,7 @@ class _Brief(str):
 
 
 def _brief(value: Any) -> object:
-    """Return a parameter as `repr` shows it: data by their type and shape."""
+    """Return a parameter as `repr` shows it; data are represented by type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
     text = shown(value)

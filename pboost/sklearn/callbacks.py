@@ -1,8 +1,8 @@
 """Support for the callbacks of scikit-learn >= 1.9.
 
-A fit is a task and each stage of the fit is a subtask, reported during the fit by the callback of
-the builder. Callbacks that request a fitted estimator are called after the fit, because models of
-the first stages can only be made from the final model.
+A fit is a task and each stage of the fit is a subtask, which the callback of the fit function
+reports. Callbacks that request a fitted estimator are called after the fit, because the model of an
+earlier stage is made from the final model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ except ImportError:  # before 1.9
 
 __all__ = ["CallbackSupportMixin", "run_with_callbacks", "with_callbacks"]
 
-#: Options that limit the number of stages, with the name of one stage.
+#: Options that limit the number of stages, and the name of a stage for each option.
 STAGES = {
     "n_estimators": "step",
     "max_nodes": "node",
@@ -39,7 +39,7 @@ STAGES = {
 def run_with_callbacks(
     estimator: Any, build: Callable[..., Any], X: object, y: object, options: dict[str, Any]
 ) -> Any:
-    """Return the model fitted by `build`, and call the callbacks of the estimator.
+    """Fit a model by `build` and call the callbacks of the estimator; return the model.
 
     `build` is called as ``build(X, y, options, callback)``; `callback` can be None.
     """
@@ -81,7 +81,7 @@ def _wants_models(callback: Any) -> bool:
 
 
 def _parts(model: object) -> Iterator[Any]:
-    """Yield the models of the first stages, and the full model last; nothing for other models."""
+    """Yield the model after each stage; yield nothing for models without stages."""
     if isinstance(model, pb.models.DecisionGraph):
         stages = model.record.stages
         for n in range(1, model.n_nodes + 1) if stages is None else stages.tolist():

@@ -23,7 +23,7 @@ USUAL = 50.0
 def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     """Return minus the mean number of comparisons per row, as a scorer for model selection.
 
-    Pass it as ``scoring=``, together with a score of the predictions:
+    Pass this function as ``scoring=``, together with a score of the predictions:
     ``scoring={"score": "neg_log_loss", "cost": cost_scorer}``.
 
     Parameters
@@ -66,7 +66,7 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
             "estimator: expected an estimator of pboost.sklearn, or a Pipeline that ends with one, "
             f"got {shown(estimator)}"
         )
-    X = estimator._rows(X)  # first, because it checks that the estimator is fitted
+    X = estimator._rows(X)  # also checks that the estimator is fitted
     return -float(np.mean(pb.prediction_cost(estimator.model_, X)))
 
 
@@ -135,8 +135,8 @@ def best_within_budget(
     Returns
     -------
     callable
-        ``refit(cv_results)``, which returns the index of the selected candidate. Ties go to the
-        cheapest one.
+        ``refit(cv_results)``, which returns the index of the selected candidate. If scores are
+        equal, the cheapest candidate is selected.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def _best_within_budget(
 
 
 def _cheapest(is_one: Array, scores: FloatArray, costs: FloatArray) -> int:
-    """Return the index of the cheapest eligible candidate; ties go to the best score."""
+    """Return the index of the cheapest eligible candidate. Equal costs are ranked by score."""
     some = np.flatnonzero(is_one)
     order = np.lexsort((-scores[some], costs[some]))
     return int(some[order[0]])
@@ -234,7 +234,7 @@ class Within(Estimator):
         return super()._options(overrides)
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
-        del options["sample_weight"]  # always None: `fit` does not have it
+        del options["sample_weight"]  # always None
         if len(y) == 1:
             raise ValueError(
                 "y: expected at least two samples for cross-validation, got one sample"

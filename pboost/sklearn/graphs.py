@@ -48,7 +48,7 @@ class GraphClassifier(StagedScores):
             replace the parameter `sigma`.
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             Soft labels: the probability of each class for each row. An array of shape (n_samples,)
-            has the probability of the second of two classes. If `y` is also passed, as in
+            contains the probability of the second of two classes. If `y` is also passed, as in
             cross-validation, the model is fitted to `y_proba`.
         classes : array-like of shape (n_classes,), default=None
             Classes of the columns of `y_proba`. By default, these are the column names if `y_proba`
@@ -89,7 +89,8 @@ class GraphClassifier(StagedScores):
         -------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
             Half the log odds of ``classes_[1]`` in the binary case. In the multiclass case, the sum
-            of votes for each class, or half its log odds against the rest in a one-vs-rest model.
+            of votes for each class. In a one-vs-rest model, half the log odds of each class against
+            all other classes.
         """
         X = self._rows(X)
         route: Any = self.route if sigma is None else "expected"
@@ -167,7 +168,7 @@ class GraphClassifier(StagedScores):
         Returns
         -------
         float
-            Share of the rows whose class is predicted correctly.
+            Fraction of the rows with a correct prediction.
         """
         return accuracy_score(y, self.predict(X, sigma), sample_weight=sample_weight)
 
@@ -186,7 +187,7 @@ class AdaBoostClassifier(GraphClassifier):
     Attributes
     ----------
     model_ : DecisionGraph or OneVsRest
-        The pboost model, for example for ``pboost.certificate(self.model_)``.
+        The pboost model, which you can pass to functions such as `pboost.certificate`.
     {attributes}
 
     References
@@ -210,8 +211,9 @@ class SoftTreeClassifier(GraphClassifier):
     """AdaTree classifier: a boosted tree that is trained with soft splits.
 
     This is the estimator of `pboost.fit_boosted_tree`. Multiclass targets are fitted with one vote
-    per class, or one-vs-rest if an option only supports binary targets. The algorithm is AdaTree 2
-    with ``growth="largest_error"``, and AdaTree 1 with ``observation="exact"``.
+    per class, or one-vs-rest if an option only supports binary targets. With
+    ``growth="largest_error"`` the algorithm is AdaTree 2. With ``observation="exact"`` it is
+    AdaTree 1.
 
     Parameters
     ----------
@@ -220,7 +222,7 @@ class SoftTreeClassifier(GraphClassifier):
     Attributes
     ----------
     model_ : DecisionGraph or OneVsRest
-        The pboost model, for example for ``pboost.describe(self.model_)``.
+        The pboost model, which you can pass to functions such as `pboost.describe`.
     {attributes}
 
     References
@@ -241,7 +243,7 @@ class SoftTreeClassifier(GraphClassifier):
     own_defaults: ClassVar = {"observation": "adatree2"}
 
     def _is_one_tree(self) -> bool:
-        """Return whether the model is a single tree: one-vs-rest models are not."""
+        """Return whether the model is a single tree. One-vs-rest models have several trees."""
         return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_is_one_tree)
@@ -272,7 +274,7 @@ class SoftTreeClassifier(GraphClassifier):
 class MatryoshkaClassifier(GraphClassifier):
     """Matryoshka classifier: a tree whose nodes are trees.
 
-    Paths split inside an inner tree and join again after it. This is the estimator of
+    Paths split inside an inner tree and merge after this tree. This is the estimator of
     `pboost.fit_matryoshka`. Multiclass targets are fitted with one vote per class if
     ``join="all"``, and one-vs-rest otherwise.
 
@@ -283,7 +285,7 @@ class MatryoshkaClassifier(GraphClassifier):
     Attributes
     ----------
     model_ : DecisionGraph or OneVsRest
-        The pboost model, for example for ``pboost.describe(self.model_)``.
+        The pboost model, which you can pass to functions such as `pboost.describe`.
     {attributes}
 
     Examples
@@ -311,7 +313,7 @@ class ObliqueTreeClassifier(GraphClassifier):
     Attributes
     ----------
     model_ : DecisionGraph or OneVsRest
-        The pboost model, for example for ``pboost.describe(self.model_)``.
+        The pboost model, which you can pass to functions such as `pboost.describe`.
     {attributes}
 
     References

@@ -1,4 +1,4 @@
-"""Parameters of estimators: their names, types, defaults and descriptions from the builders."""
+"""Names, types, defaults and descriptions of the estimators' parameters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pboost.values.options import option_names, parameters_in, refuse_unknown
 from pboost.values.parameter_aliases import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-#: Arguments of builders that are not parameters: data, or arguments that the estimator sets.
+#: Arguments of fit functions that are not parameters of estimators.
 LEFT_OUT = ("X", "y", "y_proba", "classes", "sample_weight", "task", "callback", "progress")
-#: Options with another name in scikit-learn.
+#: Options that have a different name in scikit-learn.
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 
 
@@ -27,10 +27,10 @@ class NamedChoice(NamedTuple):
     Attributes
     ----------
     makers : mapping
-        Function that makes the object, for each name.
+        For each name, the function that creates the object.
     options : tuple of str
-        Arguments of these functions that are parameters of estimators. With None, the function's
-        own default applies.
+        Arguments of these functions that are parameters of estimators. With None, the default of
+        the function is used.
     """
 
     makers: Mapping[str, Callable[..., Any]]
@@ -58,15 +58,15 @@ CHOICES = {
 }
 #: Type of the objects that can be passed in place of a name.
 MADE: dict[str, Any] = {"weak_learner": pb.weak.Weak, "observation": pb.observation.Observation}
-#: Types of parameters that builders do not have.
+#: Types of parameters that fit functions do not have.
 TYPES: dict[str, Any] = {
     "route": get_type_hints(pb.predict_proba)["route"],
     "pruned": bool,
     "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }
-#: Default of `min_samples_leaf` with class weights. Pure leaves would make these ineffective.
+#: Default of `min_samples_leaf` with class weights, which have no effect in pure leaves.
 LEAST_OF_CLASSES = 20
-#: Descriptions of parameters that builders do not have, or that differ from the builder's.
+#: Descriptions of parameters that fit functions do not have, or describe differently.
 OWN = parameters_in("""
 Parameters
 ----------
@@ -89,10 +89,10 @@ class_weight : dict or "balanced"
 random_state : int, RandomState or Generator
     Seed or source of randomness. With None, each fit is different.
 n_jobs : int
-    Number of threads of the fit, -1 for all processors. With None, it depends on the size of the
-    data, and is 1 in a joblib worker. The model does not depend on it.
+    Number of threads of the fit, -1 for all processors. With None, the number depends on the size
+    of the data, and is 1 in a joblib worker. The model does not depend on it.
 mean_comparisons : float
-    The budget: mean number of comparisons per row, at least 1. With None, it is 50 unless
+    The budget: mean number of comparisons per row, at least 1. With None, the budget is 50 unless
     `max_comparisons` or `mean_feature_cost` is set.
 mean_feature_cost : float
     Budget in place of `mean_comparisons`: mean feature cost per row, see `feature_costs`.
@@ -117,13 +117,13 @@ prediction_cost_ : float
 
 @cache
 def options_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options of a builder that are parameters of an estimator, with defaults."""
+    """Return the options of a fit function that are parameters of an estimator, with defaults."""
     parameters = inspect.signature(builder).parameters.values()
     return {p.name: p.default for p in parameters if p.name not in LEFT_OUT}
 
 
 def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the parameters of the estimator of a builder, with defaults."""
+    """Return the parameters of the estimator of a fit function, with defaults."""
     options, parameters = options_of(builder), {}
     for name, default in options.items():
         parameters[RENAMED.get(name, name)] = getattr(default, "kind", default)
@@ -133,7 +133,7 @@ def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
 
 
 def types_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters of the estimator of a builder, by name."""
+    """Return the types of the parameters of the estimator of a fit function, by name."""
     types = get_type_hints(pb.fit_pruned_cart) | get_type_hints(builder)
     types = {RENAMED.get(name, name): kind for name, kind in types.items()}
     for option, choice in CHOICES.items():
@@ -179,9 +179,9 @@ def refusing(fit: Fit) -> Fit:
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None:
-                raise  # raised inside `fit`, not by the call
+                raise  # the error was raised inside `fit`
         _refuse_arguments(type(self), option_names(fit), arguments)
-        return fit(self, *args, **arguments)  # raises the original error again
+        return fit(self, *args, **arguments)  # this call raises the original error again
 
     return answering  # type: ignore[return-value]
 
@@ -215,19 +215,19 @@ def needs(make: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options of a builder for these values of the parameters."""
+    """Return the options of a fit function for these values of the parameters."""
     options = {name: values[RENAMED.get(name, name)] for name in options_of(builder)}
     for option, choice in CHOICES.items():
         if option in options:
             choice_options = {name: values[name] for name in choice.options if name not in options}
             options[option] = made(option, options[option], choice_options)
     if options.get("validation") is None and "n_iter_no_change" in options:
-        options["n_iter_no_change"] = None  # as in scikit-learn, without early stopping
+        options["n_iter_no_change"] = None  # ignored without early stopping, as in scikit-learn
     return options
 
 
 def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
-    """Return the object that `value` names, made with `settings`; return an object unchanged."""
+    """Create the object with the name `value`; return objects unchanged."""
     choice = CHOICES[option]
     settings = {name: setting for name, setting in settings.items() if setting is not None}
     for name, setting in settings.items():
@@ -260,7 +260,7 @@ def filled(
 
 
 def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
-    """Return the parameter section of an estimator, from the docstrings of the builders."""
+    """Return the parameter section of an estimator, from docstrings of fit functions."""
     makers = [make for choice in CHOICES.values() for make in choice.makers.values()]
     referred = [getattr(pb, name) for name in re.findall(r"see `(fit_\w+)`", builder.__doc__ or "")]
     known: dict[str, tuple[str, str]] = {}
@@ -284,12 +284,14 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
 
 
 def _default_named(name: str, default: object, options: Mapping[str, object]) -> str:
-    """Return a sentence on the default None, and on the choices that have this option."""
+    """Return a sentence that explains the default None and the choices that have this option."""
     by_classes = ""
     if name == "min_samples_leaf" and default is None:
-        by_classes = f", or {LEAST_OF_CLASSES} with `class_weight`, which pure leaves would ignore"
+        by_classes = (
+            f", or {LEAST_OF_CLASSES} with `class_weight`, which has no effect in pure leaves"
+        )
     if name in options:
-        return f"With None, it is {options[name]}{by_classes}." if by_classes else ""
+        return f"With None, the value is {options[name]}{by_classes}." if by_classes else ""
     for option, choice in CHOICES.items():
         if name in choice.options and name not in OWN:
             kinds, maker = owners(name), option.replace("_", " ")

@@ -44,7 +44,7 @@ class Cart(SingleTree):
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         check_choice("rule", self.rule, get_args(get_type_hints(pb.fit_pruned_cart)["rule"]))
         if check_flag("pruned", self.pruned):
-            options.pop("callback", None)  # reports the stages of one tree, not of several
+            options.pop("callback", None)  # callbacks are only supported for a single tree
             return fitted(pb.fit_pruned_cart, X, y, {"cv": self.cv, "rule": self.rule, **options})
         return super()._build(X, y, options)
 
@@ -197,7 +197,7 @@ class RandomForestRegressor(Regressor, Applied, Bagged):
         return model
 
     def _score_of_error(self, error: float) -> float:
-        # For a constant target, as in sklearn.metrics.r2_score.
+        # Same as sklearn.metrics.r2_score for a constant target.
         scale = self._oob_variance or error
         return 1.0 - error / scale if scale else 1.0
 
@@ -216,8 +216,8 @@ def _has_probabilities(estimator: Any) -> bool:
 class GradientBoostingClassifier(StagedScores, Applied):
     """Gradient boosting classifier.
 
-    Each tree is fitted to the gradients of the loss of the trees before it. This is the estimator
-    of `pboost.fit_gradient_boosting`. Multiclass targets are fitted with the softmax loss, or
+    Each tree is fitted to the gradients of the loss of the previous trees. This is the estimator of
+    `pboost.fit_gradient_boosting`. Multiclass targets are fitted with the softmax loss, or
     one-vs-rest if `loss` only supports binary targets.
 
     Parameters
@@ -270,8 +270,8 @@ class GradientBoostingClassifier(StagedScores, Applied):
 class GradientBoostingRegressor(Regressor, Staged, Applied):
     """Gradient boosting regressor.
 
-    Each tree is fitted to the gradients of the loss of the trees before it. This is the estimator
-    of `pboost.fit_gradient_boosting`.
+    Each tree is fitted to the gradients of the loss of the previous trees. This is the estimator of
+    `pboost.fit_gradient_boosting`.
 
     Parameters
     ----------

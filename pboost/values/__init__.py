@@ -27,7 +27,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Floats: TypeAlias = NDArray[np.floating]
 IntArray: TypeAlias = NDArray[np.int32]
 #: A table of features passed by the user: array-like, data frame, prepared columns or row source.
-#: The reading code determines which of these it is.
 TableLike: TypeAlias = object
 Seed: TypeAlias = (
     int | np.integer | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
@@ -56,13 +55,13 @@ BAR = "True, False or a function that creates a progress bar, such as tqdm.tqdm"
 def freeze(array: object, dtype: DTypeLike | None = None) -> Array:
     """Return a C-contiguous, permanently read-only copy of `array`."""
     source = np.ascontiguousarray(array, dtype=dtype)
-    # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
+    # Unlike an array that owns its data, a view of bytes cannot be made writable again.
     return np.frombuffer(source.tobytes(), dtype=source.dtype).reshape(source.shape)
 
 
 def sealed(array: Array) -> Array:
     """Return a permanently read-only view of an array."""
-    # A view of a buffer that is read-only refuses setflags(write=True).
+    # A view of a read-only buffer cannot be made writable again.
     buffer: Any = array
     return np.asarray(memoryview(buffer).toreadonly())
 
@@ -76,7 +75,7 @@ def reject_masked(name: str, values: object) -> None:
             at = hidden[0].tolist()
             place = at if row is values else [number, *at]
             raise ValueError(
-                f"{name}: expected an array without a mask, got one that hides "
+                f"{name}: expected an array without a mask, got a mask that hides "
                 f"{len(hidden)} values, the first at {place}; drop their rows, or "
                 "replace the values with the method filled()"
             )
@@ -99,7 +98,7 @@ def first_false(right: Array | np.bool_) -> int:
 def shown(value: Any) -> str:
     """Return a short representation of a value for a message: its repr, or its type if too long."""
     if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
-        return f"an integer of {value.bit_length()} bits"  # Python may refuse to write it
+        return f"an integer of {value.bit_length()} bits"  # Python may not convert it to text
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if inspect.isfunction(value) or inspect.isbuiltin(value):
@@ -107,7 +106,7 @@ def shown(value: Any) -> str:
     is_long = isinstance(value, list | tuple | set | dict) and len(value) > LONGEST
     try:
         text = "" if is_long else repr(value)
-    except Exception:  # a user's object may fail in its repr
+    except Exception:  # the repr of an object may raise any error
         text = ""
     if text and len(text) <= LONGEST and "\n" not in text:
         return text
@@ -191,7 +190,7 @@ def check_number(
         number < max_value if open_max else number <= max_value
     )
     if not (inside and math.isfinite(number)):
-        # Values must be finite, so that an infinite bound is always open.
+        # Values must be finite: show infinite bounds as open.
         left, right = "(" if open_min else "[", ")" if open_max or max_value == math.inf else "]"
         raise ValueError(
             f"{name}: expected a number in {left}{min_value}, {max_value}{right}, "
@@ -211,7 +210,7 @@ def check_progress(name: str, progress: Any) -> Progress:
     """Return `progress`; raise an error if no progress bar can be created from it."""
     if not (isinstance(progress, bool | np.bool_) or callable(progress)):
         raise TypeError(f"{name}: expected {BAR}, got {shown(progress)}")
-    _bar_maker(progress)  # a missing tqdm is reported before the work starts
+    _bar_maker(progress)  # report a missing tqdm before the work starts
     return progress
 
 
@@ -228,7 +227,7 @@ def with_bar(
     unit: str,
     begun: int = 0,
 ) -> Iterator[Callable[..., Any] | None]:
-    """Yield the function that a loop calls after each step: progress bar first, then callback.
+    """Yield a function that updates the progress bar and then calls the callback.
 
     Parameters
     ----------
@@ -372,7 +371,7 @@ class Choice:
 
 
 def _plain(value: object) -> Any:
-    """Return an option as a plain value: the name of a function, None for infinity."""
+    """Return an option as a plain value: a function as its name, infinity as None."""
     if isinstance(value, Choice):
         return value.settings()
     if callable(value):

@@ -10,7 +10,7 @@ from typing import Any
 MAX_NESTING = 32
 #: Maximum memory of a parsed file header, as a multiple of its length.
 TIMES = 8
-#: Bytes of memory allowed in addition to this multiple.
+#: Bytes of memory that any JSON text may use, in addition to the multiple of its length.
 FREE_BYTES = 8 << 20
 #: Tokens that allocate memory: strings, arrays, objects, and numbers that Python does not cache.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]|-[-+.\deE]+|\d[-+.\deE]{2,}', re.DOTALL)

@@ -36,9 +36,9 @@ from pboost.values import Progress, Seed, check_callback, check_choice, check_pr
 from pboost.values.parameter_aliases import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-#: Parameters of functions that take a fit function or a model, and do not report MulticlassError.
+#: Functions with these parameters do not add their name to a MulticlassError.
 OF_BUILDERS = {"fit", "base_learner", "model"}
-#: Similarity from 0 to 1 above which an unknown option is reported as a typing error.
+#: Similarity from 0 to 1 above which an unknown option is treated as a typo.
 LIKE = 0.75
 #: Parameter in a docstring: names, type, description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
@@ -46,12 +46,12 @@ PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
 ENTRY = re.compile(r"^(\S.*\n)((?:    .*\n)*)", re.MULTILINE)
 REST = "**options"
 TITLE = "Parameters\n----------\n"
-#: Undecorated function of each decorated one. Wrappers by users have their own parameters.
+#: Undecorated function of each decorated function.
 _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 class MulticlassError(ValueError):
-    """Raised if a binary fit function gets more than two classes."""
+    """Raised if the target of a binary fit function has more than two classes."""
 
     __module__ = "pboost.models"  # its public module
 
@@ -60,7 +60,7 @@ class MulticlassError(ValueError):
         self.message, self.instead = message, instead
 
     def name_builder(self, name: str) -> None:
-        """Append the hint, with the name of the called function in place of "{}"."""
+        """Append the hint with the name of the called function."""
         if self.instead:
             self.args = (f"{self.message}: {self.instead.format(name)}",)
 
@@ -133,7 +133,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     choices = get_args(members[0]) if is_choice else ()
     check = option.check or (partial(check_choice, choices=choices) if choices else None)
     text = reference.__forward_arg__.removeprefix("Annotated[").rpartition(", Option(")[0]
-    # A TypedDict does not keep its bases, but a field has the same reference in all of them.
+    # A TypedDict has no list of base classes. An inherited field is recognized by its annotation.
     home = vars(sys.modules[reference.__forward_module__]).values()
     owners = [
         owner
@@ -167,7 +167,7 @@ def filled(group: type, options: Mapping[str, Any]) -> Any:
 def entries_of(docstring: str | None) -> dict[str, str]:
     """Return the entries of parameters in a docstring, by name.
 
-    If several parameters share an entry, the first one gets it.
+    If several parameters share an entry, it is returned for the first parameter.
     """
     text = inspect.cleandoc(docstring or "").partition(TITLE)[2].partition("\n\n")[0] + "\n"
     entries: dict[str, str] = {}
@@ -198,15 +198,15 @@ def builder(fit: Fit) -> Fit:
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None and not isinstance(error, NoLabelsError):
-                raise  # an error inside the function
+                raise  # the error was raised inside the function
         except MulticlassError as error:
             if OF_BUILDERS.isdisjoint(names):
                 error.name_builder(fit.__name__)
             raise
         _refuse_call(fit, args, options)
-        return fit(*args, **options)  # let Python report any other error
+        return fit(*args, **options)  # Python raises any other error
 
-    # Wrappers by users copy the attributes of `answering`, but have their own parameters.
+    # A wrapper by a user copies the attributes of `answering`, so the signature is set on `fit`.
     fit.__signature__ = signature  # type: ignore[attr-defined]
     _PLAIN[answering] = fit
     return answering  # type: ignore[return-value]
@@ -233,7 +233,7 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
     ]
     parameters = [*named, *more]
     returned = {"return": fit.__annotations__["return"]}
-    # Evaluated types let `typing.get_type_hints` work without the modules of the groups.
+    # With evaluated types, `typing.get_type_hints` works in any module.
     types = {name: option.type for name, option in shared.items()}
     fit.__annotations__ = {p.name: types.get(p.name, p.annotation) for p in parameters} | returned
     if fit.__doc__ is not None:  # python -OO
@@ -242,7 +242,7 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
 
 
 def _described(docstring: str, order: list[str], shared: Mapping[str, Declared]) -> str:
-    """Insert the entries of shared options into a docstring, unless it describes them itself."""
+    """Insert the entries of shared options into a docstring, unless it already has them."""
     text = inspect.cleandoc(docstring)
     head, _, rest = text.partition(TITLE)
     entries = entries_of(docstring)
@@ -264,7 +264,7 @@ class Kinds(dict[str, Callable[..., Any]]):
 def _refuse_call(
     fit: Callable[..., object], arguments: tuple[object, ...], options: Mapping[str, object]
 ) -> None:
-    """Raise TypeError for an unknown option or a missing fit function; return if there is none."""
+    """Raise TypeError for an unknown option or a missing fit function."""
     known = option_names(fit)
     takes_builder = known[:1] == ["fit"]
     first = arguments[0] if arguments else options.get("fit")
@@ -277,8 +277,8 @@ def _refuse_call(
             called = first.__name__
             shown_options = ", ".join(f"{name}={shown(options[name])}" for name in passed)
             raise TypeError(
-                f"{passed[0]}: expected an option of {fit.__name__}, got one of {called}; pass "
-                f"functools.partial({called}, {shown_options})"
+                f"{passed[0]}: expected an option of {fit.__name__}, got an option of {called}; "
+                f"pass functools.partial({called}, {shown_options})"
             )
     refuse_unknown(options, known, fit.__name__)
     if takes_builder and not callable(first):
@@ -298,7 +298,7 @@ def check_fit(
     """Return `fit` if it is a function that accepts the options passed on to it.
 
     Options bound by ``functools.partial`` are checked too. A function with ``**options`` accepts
-    everything.
+    any option.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def check_fit(
     options : mapping
         Options passed on to `fit`.
     needs : iterable of str
-        Arguments that `fit` receives besides X and y.
+        Arguments that `fit` must accept in addition to X and y.
     """
     if not callable(fit):
         raise _no_fit(name, fit, caller)
@@ -355,9 +355,9 @@ def only_classifies(fit: object) -> bool:
 
 
 def options_within(fit: object, options: Mapping[str, object]) -> dict[str, Any] | None:
-    """Return the options of nested fit functions; None if one was defined by the user.
+    """Return the options of nested fit functions, or None if a function was defined by the user.
 
-    Options of the outer function take precedence, since it passes them on.
+    Options of the outer function take precedence.
     """
     bound = dict(options)
     while True:
@@ -490,7 +490,7 @@ class BarOptions(TypedDict, total=False):
         Called as ``callback(step, record)`` after each step. Return True to stop the fit.
     progress : bool or callable
         Whether to show a progress bar of tqdm (extra ``progress``) on standard error. A callable
-        with the interface of ``tqdm.tqdm`` makes another kind of bar.
+        with the interface of ``tqdm.tqdm`` creates another kind of bar.
     """
 
     callback: Annotated[Callable[[int, Any], Any] | None, Option(None, check_callback)]

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
-    """Names of an option in other libraries, separated by commas, and a note on the difference."""
+    """Comma-separated names of an option in other libraries, and a note on the difference."""
 
     sklearn: str = ""
     lightgbm: str = ""
@@ -33,7 +33,8 @@ _NODES = _LEAVES._replace(note="one less than the number of leaves")
 _ESTIMATOR = "estimator, base_estimator"
 _FOLDS = Peers("cv, n_splits", "nfold", "nfold")
 NONE = Peers()
-#: Peers of each option of pboost. If several match a name, the first one that exists is used.
+#: Names of each option of pboost in other libraries. The error message suggests the
+#: first matching option that the function accepts.
 PEERS = {
     # size of the model
     "n_estimators": _BOOSTED,
@@ -106,7 +107,7 @@ PEERS = {
         "groups of features",
     ),
     "feature_costs": Peers(
-        "", "cegb_penalty_feature_lazy", "", "a cost per feature, paid once per row"
+        "", "cegb_penalty_feature_lazy", "", "a cost per feature, charged once per row"
     ),
     "cost_groups": Peers(note="groups of features acquired together"),
     "comparison_cost": Peers("", "cegb_penalty_split"),
@@ -273,8 +274,8 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
 def value_here(value: object, choices: Collection[str], more: Names = ()) -> str:
     """Return a hint for a value of another library, or "" if none of the choices matches.
 
-    The hint begins with "; " and ends a message. `more` contains further candidates and their
-    purposes.
+    The hint begins with "; " and is appended to a message. `more` contains additional values and
+    their purposes.
     """
     known = (*VALUES.get(value.lower(), ()), *more) if isinstance(value, str) else ()
     meant = [(ours, use) for ours, use in known if ours in choices]

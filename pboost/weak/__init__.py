@@ -1,6 +1,7 @@
 """Weak learners, which train the node classifiers of decision graphs.
 
-Pass one of them as ``weak_learner=``. Each file holds one kind: its options, search and factory.
+Pass a weak learner as ``weak_learner=`` to a fit function. Each module defines the options, search
+and factory function of one kind.
 """
 
 from __future__ import annotations

@@ -43,9 +43,10 @@ class Weak(Choice):
     has_answers : bool
         Whether weak classifiers are functions that can be called repeatedly.
     reads_codes : bool
-        Whether the search reads bin codes, even if the binned columns keep their values.
+        Whether the search reads bin codes even if the values are stored, too.
     takes : Takes
-        Whether missing values and categorical features are supported. If not, reading X raises.
+        Whether missing values and categorical features are supported. If not, reading X raises an
+        error.
     """
 
     __slots__ = ()
@@ -72,7 +73,7 @@ class Weak(Choice):
         return boosted_problem(X, y, sample_weight, two, takes=self.takes, hold=hold)
 
     def measured(self) -> Weak:
-        """Return the learner for features with measurement errors; raise if unsupported."""
+        """Return the learner for features with measurement errors, or raise an error."""
         raise ValueError(
             "observation: 'gaussian' requires features that are known before training; "
             "separators and linear weak classifiers are created at each node; use weak.stump()"
@@ -83,7 +84,7 @@ class Weak(Choice):
         raise NotImplementedError
 
     def workers(self, data: TrainingData, n_threads: int | None) -> AbstractContextManager[Workers]:
-        """Return as many threads as the size of the data justifies."""
+        """Return the threads; their number depends on the size of the data."""
         return Workers(n_threads, data.cells)
 
 
@@ -105,8 +106,8 @@ class Cut:
     side : int
         Side of rows with a missing value; -1 if no such row has weight.
     levels : tuple of int or None
-        For a categorical feature, two bit sets of categories: those above, and those without
-        weight, which follow the rows with a missing value.
+        For a categorical feature, two bit masks: the categories above the split, and the categories
+        without weight, which take the side of missing values.
     """
 
     feature: int
@@ -138,7 +139,7 @@ class Weights:
 
 
 def class_units(masses: tuple[int, int], scale: float) -> FloatArray:
-    """Return the power of two for each class that scales its real weight below 1."""
+    """Return, per class, the power of two that scales the class weight below 1."""
     units: FloatArray = np.ldexp(1.0, -np.frexp(np.array(masses, dtype=np.float64) / scale)[1])
     return units
 
@@ -178,11 +179,11 @@ class WeakSearch:
         return self.data.n_rows
 
     def real_sum(self, weights: Weights | None = None) -> float:
-        """Return the sum of the real weights (default: the starting weights), rounded once."""
+        """Return the exact sum of the real weights (default: the starting weights)."""
         return math.fsum(self.data.starting_weight() if weights is None else weights.real)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sum of the starting weights of each class, rounded once."""
+        """Return the exact sum of the starting weights of each class."""
         return self.data.class_sums()
 
     def best(self, weights: Weights) -> Cut | None:
@@ -206,16 +207,16 @@ class WeakSearch:
     ) -> Cut:
         """Return the split of a stored weak classifier, with its class weights on these rows.
 
-        `side` is the side of rows with a missing value. `members` is the bit set of the categories
-        above, for a categorical split.
+        `side` is the side of rows with a missing value. For a categorical split, `members` is the
+        bit mask of the categories above.
         """
         raise NotImplementedError
 
     def reweight(self, cut: Any, factors: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
-        Write the products, their fixed-point values and their sums to `target`, which may share
-        its weights with the source.
+        Write the products, their fixed-point values and their sums to `target`. Source and target
+        can be the same array.
         """
         raise NotImplementedError
 
@@ -239,17 +240,17 @@ class WeakSearch:
         return sides
 
     def is_open(self, cut: Any) -> bool:
-        """Return whether missing values may occur at a split that has no side for them.
+        """Return whether a split has no side for missing values, although they may occur.
 
-        The weights of such rows are 0 in fixed point.
+        Rows with a missing value at such a split have the fixed-point weight 0.
         """
         return False
 
     def model_nodes(self, cuts: Sequence[Any], heavier: Sequence[int]) -> dict[str, Any]:
         """Return the fields of a model that describe its splits and the side of missing values.
 
-        `heavier` lists the exit of larger reach of each node. It is empty if all rows reach all
-        nodes.
+        `heavier` contains the exit with the larger reach for each node. It is empty if all rows
+        reach all nodes.
         """
         feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
         threshold = self.thresholds(cuts)
@@ -279,10 +280,10 @@ class WeakSearch:
     def side_masses(
         self, cut: Cut, source: FloatArray, scratch: Weights, unit: FloatArray | None = None
     ) -> FloatArray:
-        """Return the sums (side, class) of other weights under a split.
+        """Return the sums (side, class) of the given weights on both sides of a split.
 
-        Each class is scaled by its own power of two, so that a class of small weight keeps full
-        precision; the sums are in these units. Pass `unit` if the powers are known.
+        Each class is scaled by its own power of two, so that the sums of a class with a small
+        weight are precise. The result is in these units. Pass `unit` if the powers are known.
         """
         if unit is None:
             unit = np.ldexp(1.0, -np.frexp(self.data.by_class(source))[1])
@@ -360,7 +361,7 @@ class GrownSearch(SideSearch):
     """
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Any, float] | None:
-        """Train a derived feature on weighted rows; return it with a threshold."""
+        """Train a derived feature on weighted rows; return the feature and a threshold."""
         raise NotImplementedError
 
     def best(self, weights: Weights) -> GrownCut | None:

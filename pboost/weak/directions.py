@@ -1,4 +1,4 @@
-"""Search for directions of least criterion, by descent on a smoothed criterion."""
+"""Search for the direction that minimizes a smoothed criterion."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pboost._core import derived
 from pboost.threads import Workers
 from pboost.values import FloatArray
 
-#: Noise of a projection, in standard deviations of the features, and the number of optimizer
-#: iterations at that noise. The stages run one after the other.
+#: Stages of the search: the noise that is added to a projection, in standard deviations of the
+#: features, and the number of optimizer iterations.
 COARSE, FINE, POLISH = (0.5, 12), (0.2, 20), (0.1, 8)
 PAIR_STEPS = ((0.2, 8), (0.05, 8))
-#: Least noise, divided by sqrt(features / rows). A smaller noise lets a direction overfit.
+#: Minimum noise, divided by sqrt(features / rows). With less noise, directions overfit.
 FLOOR = 2.0
 #: Largest number of rows used to compare directions of all features, and to search pairs.
 ROWS, PAIR_ROWS = 2000, 4000
-#: Number of pairs that are refined.
+#: Number of pairs of features that are optimized after screening.
 REFINED = 8
-#: Angles at which pairs are screened; `AXIS` screens single features.
+#: Angles at which pairs of features are screened; `AXIS` screens single features.
 ANGLES = np.array([(math.cos(t), math.sin(t)) for t in np.pi * np.array([1, 2, 3, 5, 6, 7]) / 8])
 AXIS = np.array([[1.0, 0.0]])
 #: Largest number of features for directions of all features: eight square matrices take 4 GiB.
 MOST_COLUMNS = 8192
 MATRICES = 8
-#: Number of past steps that L-BFGS keeps.
+#: Number of past steps that L-BFGS stores.
 MEMORY = 6
 
 
@@ -42,7 +42,7 @@ class NodeRows:
     n_negative: int
 
     def loss(self, sigma: float) -> Callable[[FloatArray], tuple[float, FloatArray]]:
-        """Return the loss of (coefficients, threshold), as a function with its gradient."""
+        """Return a function that computes the loss and its gradient."""
         slope = np.empty(len(self.weight))
 
         def value(point: FloatArray) -> tuple[float, FloatArray]:
@@ -74,7 +74,7 @@ class NodeRows:
 def minimise(
     value: Callable[[FloatArray], tuple[float, FloatArray]], point: FloatArray, steps: int
 ) -> tuple[float, FloatArray]:
-    """Return the lowest value and its argument, by L-BFGS (Nocedal and Wright, 2006, 7.2)."""
+    """Return the minimum and its argument, found by L-BFGS (Nocedal and Wright, 2006, 7.2)."""
     lowest, gradient = value(point)
     moves: list[tuple[FloatArray, FloatArray, float]] = []
     for _ in range(steps):
@@ -121,7 +121,7 @@ def descend(rows: NodeRows, point: FloatArray, levels: tuple[tuple[float, int], 
 
 
 def all_columns(rows: NodeRows) -> FloatArray:
-    """Return the coefficients (k,) of a direction of all features.
+    """Return the coefficients (k,) of the best direction of all features.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def starts(rows: NodeRows) -> list[FloatArray]:
 
 
 def pairs(rows: NodeRows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
-    """Return the best single feature and good pairs of features, with their coefficients."""
+    """Return the coefficients of the best single feature and of good pairs of features."""
     few = rows.thinned(PAIR_ROWS)
     singles = np.repeat(np.arange(len(rows.Z), dtype=np.int32)[:, None], 2, axis=1)
     score, _, _ = _screened(few, singles, AXIS)

@@ -102,7 +102,7 @@ class OracleSearch(SideSearch):
         return rows[np.argsort(self.data.given_rows[rows], kind="stable")]
 
     def asked(self, weights: Weights, number: int) -> tuple[NDArray[np.intp], Any, str]:
-        """Return the rows that reach the node, X of these rows, and the name for errors."""
+        """Return the rows that reach the node, their X, and the name for error messages."""
         rows = self.in_order(weights.real > NO_WEIGHT)
         return rows, self.source.take(self.data.given_rows[rows]), self.where(number)
 
@@ -195,7 +195,7 @@ class RowLearner(Weak):
 
 @dataclass(frozen=True, slots=True)
 class Oracle(RowLearner):
-    """A user's own weak learner; made by `oracle`."""
+    """A weak learner with a user's training function; made by `oracle`."""
 
     kind: ClassVar[str] = "oracle"
     is_oracle: ClassVar[bool] = True
@@ -242,17 +242,17 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Parameters
     ----------
     train : callable
-        Called as ``train(X, y, weight, rng)`` at each node. `X` has the rows in the type and order
-        of the training data, `y` (n,) contains -1 and +1, `weight` (n,) is positive and sums to 1,
-        and `rng` is a ``numpy.random.Generator``. It returns a weak classifier: a function
-        ``answer(X, rng)`` that returns -1 or +1 for each row. Rows without weight at the node are
-        left out.
+        Called as ``train(X, y, weight, rng)`` at each node. `X` contains rows of the training data
+        in the original type and order, `y` (n,) contains -1 and +1, `weight` (n,) is positive and
+        sums to 1, and `rng` is a ``numpy.random.Generator``. It returns a weak classifier: a
+        function ``answer(X, rng)`` that returns -1 or +1 for each row. Rows without weight at the
+        node are not passed.
 
     Returns
     -------
     Oracle
-        To pass as ``weak_learner=`` to a fit function. X may then be an array of any dtype and
-        number of dimensions, or a data frame; its values are not checked.
+        A weak learner for the option ``weak_learner`` of a fit function. X may be an array of any
+        dtype and number of dimensions, or a data frame; its values are not checked.
 
     Raises
     ------
@@ -262,12 +262,12 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Notes
     -----
     With ``observation=pboost.observation.sampled()`` each classifier is called repeatedly to
-    estimate its exit probabilities. With any other observation model it is called once in training,
-    and its value is the side of the row. If all values agree, there is no split.
+    estimate its exit probabilities. With any other observation model, it is called once in
+    training, and its output is the side of the row. If all outputs are equal, there is no split.
 
     Training errors contain the number of the weak classifier, counted from 0 in the order of
-    training; classifiers that did not become nodes count too. Prediction errors contain the number
-    of the node. The generators derive from the `rng` of the fit function. Predictions use the
+    training, including classifiers that did not become nodes. Prediction errors contain the number
+    of the node. The generators are created from the `rng` of the fit function. Predictions use the
     generator ``numpy.random.default_rng(node)``, so they are deterministic for a given X.
 
     References
@@ -305,13 +305,14 @@ def from_estimator(estimator: object) -> FromEstimator:
     ----------
     estimator : object
         Object with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)``. It is copied
-        (``copy.deepcopy``) and fitted at each node, with the classes -1 and +1 and weights of
-        mean 1. If it is random, set its own seed.
+        (``copy.deepcopy``) and fitted at each node, with the classes -1 and +1 and weights of mean
+        1. If the estimator is random, set a seed.
 
     Returns
     -------
     FromEstimator
-        To pass as ``weak_learner=`` to a fit function; see `oracle` for the accepted types of X.
+        A weak learner for the option ``weak_learner`` of a fit function; see `oracle` for the
+        accepted types of X.
 
     Raises
     ------

@@ -24,7 +24,7 @@ from pboost.weak import directions
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpSearch, checked_columns
 
-#: Bits kept of each coefficient. More bits carry no information about the direction.
+#: Number of bits of each coefficient. More bits would not improve the direction.
 BITS = 24
 
 
@@ -45,7 +45,7 @@ class LinearSearch(GrownSearch):
         self._fill = column_means(data.source, data.source_rows, data.weight)
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
-        """Train a direction on weighted rows; return it with its threshold."""
+        """Train a direction on weighted rows; return the direction and a threshold."""
         chosen = self._chosen(self.data.part(rows, real / real.max()))
         return None if chosen is None else chosen[1:]
 
@@ -109,7 +109,7 @@ def listed_pairs(n_columns: int, limit: int, seed: int) -> NDArray[np.int32]:
 
 
 def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the column standard deviations (0 if constant), and the standardized columns."""
+    """Return the standard deviation of each column, and the standardized columns."""
     scale, columns = np.zeros(X.shape[1]), []
     for j, column in enumerate(X.T):
         # Divide by the largest absolute value first, because its square may overflow.
@@ -124,7 +124,7 @@ def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def in_own_units(coefficient: FloatArray, scale: FloatArray) -> FloatArray:
-    """Round coefficients of standardized columns, and return the coefficients of the columns.
+    """Round coefficients of standardized columns; return coefficients of the original columns.
 
     The coefficient of a single column becomes 1.
     """
@@ -167,7 +167,7 @@ def linear(
 
     The candidates at each node are the best single feature, good pairs of features, and a direction
     of all features. Their coefficients minimize a smoothed Kearns-Mansour criterion, and the
-    threshold is then searched like the threshold of a stump.
+    threshold is then searched as in a stump.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def linear(
     Returns
     -------
     Linear
-        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
-        `SortedColumns`.
+        A weak learner for the option ``weak_learner`` of a fit function. X must be an array, a data
+        frame or `SortedColumns`.
 
     Raises
     ------
@@ -209,11 +209,12 @@ def linear(
     are one-hot encoded.
 
     The result does not depend on the units of the features. The smoothed criterion adds noise to
-    the projection, from Student's t distribution with two degrees of freedom. Its width falls from
-    0.5 to 0.1 standard deviations (for pairs, from 0.2 to 0.05). The descent starts from linear
-    discriminant analysis and from the two directions in which the class variances differ most. If
-    more than 2,000 rows reach the node (for pairs, 4,000), it first uses every m-th row. The model
-    then depends on the order of the rows, and repeating a row is not the same as weighting it.
+    the projection, from Student's t distribution with two degrees of freedom. The width of this
+    noise decreases from 0.5 to 0.1 standard deviations (for pairs, from 0.2 to 0.05). The search
+    starts from linear discriminant analysis and from the two directions in which the class
+    variances differ most. If more than 2,000 rows reach the node (for pairs, 4,000), the search
+    first uses every m-th row. The model then depends on the order of the rows, and repeating a row
+    is not the same as weighting it.
 
     Examples
     --------

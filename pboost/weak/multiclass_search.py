@@ -33,17 +33,19 @@ class SearchNode:
     Attributes
     ----------
     sums : ndarray of int64, shape (d, 2, size)
-        For each column, the sums by bin and class of the initial weights of k classes, in the
-        layout of the kernels: first over all rows, with the row counts, then over the rows of
-        each class.
+        For each column, sums of the initial weights by bin and class, in the layout of the kernels.
+        The first part contains sums over all rows and the row counts; the second part contains the
+        sums over the rows of each class.
     totals : ndarray of int64, shape (2 k + 1,)
-        The sums over all bins: k for all rows, k for the rows of each class, and the row count.
+        The sums over all bins: k sums over all rows, k sums over the rows of each class, and the
+        row count.
     for_it, against : ndarray of float64, shape (k,)
-        Factors applied since then to the weights of the rows of a class, and of the other rows.
+        Factors by which the initial weights have changed, for rows of each class and for other
+        rows.
     mass : float
         Sum of the current weights of all classes.
     rows, classes, weight, scale :
-        Arguments of `LabelSearch.sums` that gave these sums.
+        Arguments with which `LabelSearch.sums` computed `sums`.
     """
 
     sums: Sums
@@ -88,13 +90,13 @@ class SearchNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelCuts:
-    """Splits of a categorical feature; in case of ties, the first is chosen.
+    """Splits of a categorical feature; in case of a tie, the first split is chosen.
 
     Attributes
     ----------
     score : ndarray of float64
-        For each side of missing values: the scores of the prefixes of each order, followed, if
-        smoothing is used, by the scores of each category against the others.
+        Scores for each side of missing values. Each split divides an order of the categories into
+        two parts. With smoothing, the scores of one category against all others follow.
     sides : tuple of int
         The sides of missing values to try; -1 if there are none.
     orders : ndarray of int32, shape (m, categories)
@@ -112,7 +114,7 @@ class LevelCuts:
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
-        """Return the side of missing values, and bit sets of the categories above and absent."""
+        """Return the side of missing values, and bit masks of the upper and absent categories."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
         row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
@@ -130,7 +132,7 @@ def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> Array
 
 
 class LabelSearch(StumpSearch):
-    """Search for the best multiclass stump over one set of columns."""
+    """Search for the best multiclass stump."""
 
     def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
         super().__init__(data, weak, workers)
@@ -143,7 +145,7 @@ class LabelSearch(StumpSearch):
         self._within = np.empty_like(self._found) if data.exact else None
         assert data.problem.classes is not None
         self.n_labels = len(data.problem.classes)
-        #: Whether the sums must cover all classes, because each side needs part of all weight.
+        #: Whether sums of all classes are needed, because each side has a minimum weight.
         self.needs_all = weak.min_weight_fraction > 0
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, classes: IntArray) -> Sums:
@@ -235,7 +237,7 @@ class LabelSearch(StumpSearch):
     def _look_inside(
         self, inside: Callable[[], kernels.Inside], by_column: FloatArray, tie: float
     ) -> None:
-        """Search within the bins, and lower the scores of bins and columns accordingly."""
+        """Search within the bins, and update the lowest scores of bins and columns."""
         assert self._within is not None
         best, within, inside_scores = (
             float(by_column.min()),
@@ -257,7 +259,7 @@ class LabelSearch(StumpSearch):
         limit: float,
         inside: Callable[[], kernels.Inside] | None,
     ) -> StumpCut:
-        """Return the first split of a column whose score is within the limit."""
+        """Return the first split of a column with a score of at most `limit`."""
         of_column = self._found[column]
         look, cut_bin = divmod(int(np.argmax(of_column.ravel() <= limit)), self._bins)
         side = 1 - look if self._missing(node, column) is not None else -1
@@ -270,7 +272,7 @@ class LabelSearch(StumpSearch):
         if side == 1 and not node.column(column)[cut_bin + 1 : last, -1].any():
             rows = self._order[column, position : starts[cut_bin + 1]] & ROW_MASK
             if not np.isin(rows, node.rows).any():
-                cut_bin, position = last - 1, int(starts[last])  # only missing rows lie above
+                cut_bin, position = last - 1, int(starts[last])  # only missing values are above
         return StumpCut(column, (), cut_bin, position, side=side)
 
     def _missing(self, node: SearchNode, column: int) -> Sums | None:
@@ -329,7 +331,7 @@ class LabelSearch(StumpSearch):
 
 
 def refusal(weak: Any, observation: Any) -> str:
-    """Return the option that limits the fit to binary problems, or an empty string."""
+    """Return the name of the option that requires a binary problem, or an empty string."""
     if not observation.takes_many:
         return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):

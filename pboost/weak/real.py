@@ -18,7 +18,7 @@ from pboost.weak.base import Weak, maker
 #: How features are centered before they become weak hypotheses.
 Centering: TypeAlias = Literal["mean", "midrange", "zero"]
 CENTERS: tuple[Centering, ...] = get_args(Centering)
-#: Trains a hypothesis: called with (X, y of -1 and +1, weights of sum 1, rng), returns h(X).
+#: A function (X, y, weight, rng) that trains a hypothesis and returns it as a function of X.
 Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 
 
@@ -38,7 +38,9 @@ class RealLearner(Weak):
     ) -> Problem:
         """Return the checked arguments of a fit function."""
         if lacks_values(X):
-            raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
+            raise TypeError(
+                "X: expected rows with values, got BinnedColumns; pass X or SortedColumns"
+            )
         return super().read(X, y, sample_weight, two, hold)
 
 
@@ -66,9 +68,9 @@ class Hypothesis(RealLearner):
 def feature(center: Centering = "mean", *, include_constant: bool = True) -> Feature:
     """Create a weak learner whose hypotheses are ``(x[j] - center[j]) / scale[j]``.
 
-    The scale is the largest absolute value on the training rows, so the training values are in
-    [-1, 1]. A missing value gives 0. Categorical features are one-hot encoded. Boosting these
-    hypotheses gives a linear model.
+    The scale is the largest absolute value on the training rows, so the training values are in [-1,
+    1]. For a missing value, the hypothesis is 0. Categorical features are one-hot encoded. Boosting
+    these hypotheses gives a linear model.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def feature(center: Centering = "mean", *, include_constant: bool = True) -> Fea
     Returns
     -------
     Feature
-        To pass as ``weak_learner=`` to `fit_real_adaboost`.
+        A weak learner for the option ``weak_learner`` of `fit_real_adaboost`.
 
     Raises
     ------
@@ -105,10 +107,11 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     Parameters
     ----------
     train : callable
-        Called as ``train(X, y, weight, rng)`` in each round. `X` (n, d) has NaN for missing values
-        and category indices for categories; `y` (n,) contains -1 and +1; `weight` (n,) sums to 1.
-        The arrays are read-only. It returns a function h, and ``h(X)`` returns one number per row.
-        The sign is the predicted class, the absolute value the confidence.
+        Called as ``train(X, y, weight, rng)`` in each round. `X` (n, d) contains NaN for missing
+        values, and indices for categories; `y` (n,) contains -1 and +1; `weight` (n,) sums to 1.
+        The arrays are read-only. `train` returns a function h, and ``h(X)`` returns one number per
+        row. The sign of the number is the predicted class, and the absolute value is the
+        confidence.
     max_abs : float, optional
         Upper bound on the absolute value of h, if known. With None, the largest absolute value on
         the training rows is used.
@@ -116,7 +119,7 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     Returns
     -------
     Hypothesis
-        To pass as ``weak_learner=`` to `fit_real_adaboost`.
+        A weak learner for the option ``weak_learner`` of `fit_real_adaboost`.
 
     Raises
     ------

@@ -28,12 +28,12 @@ class SeparatorSearch(GrownSearch):
     weak: Separator
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Separators, float] | None:
-        """Train a separator on weighted rows; return it with its threshold."""
+        """Train a separator on weighted rows; return the separator and a threshold."""
         trained = self._boosted(self._part(rows, real))
         return None if trained is None else (trained, 0.0)
 
     def _part(self, rows: NDArray[np.intp], real: FloatArray) -> TrainingData:
-        """Return the training data of some rows, with other weights."""
+        """Return the training data of some rows, with new weights."""
         # Scaling by a power of two causes no rounding error.
         weight = np.ldexp(real, -int(np.frexp(real.max())[1]))
         data, columns = self.data.part(rows, weight), self.data.columns
@@ -83,7 +83,7 @@ class SeparatorSearch(GrownSearch):
 class StartingMasses:
     """The initial weights of the rows of a separator, below each bin edge.
 
-    Create it after the search for the first stump, which computes the sums.
+    These weights are available after the search for the first stump.
     """
 
     def __init__(self, search: StumpSearch, weights: Weights) -> None:
@@ -133,8 +133,8 @@ def separator(
     """Create a weak learner that splits a node by the sign of a sum of boosted stumps.
 
     AdaBoost is fitted on the rows at each node, which gives a curved decision boundary in all
-    features. Rows with a positive sum of votes take exit 1, the others exit 0. If all rows are on
-    one side, there is no split.
+    features. Rows with a positive sum of votes take exit 1, and all other rows take exit 0. If all
+    rows are on one side, there is no split.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def separator(
     Returns
     -------
     Separator
-        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
-        `SortedColumns`.
+        A weak learner for the option ``weak_learner`` of a fit function. X must be an array, a data
+        frame or `SortedColumns`.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def separator(
 
     Examples
     --------
-    The two halves of a square of 16 points, along the diagonal:
+    A square of 16 points, with one class on each side of the diagonal:
 
     >>> import numpy as np
     >>> import pboost as pb

@@ -61,7 +61,7 @@ class StumpSearch(WeakSearch):
     ) -> None:
         self.data, self.workers, self.model_columns = data, workers, data.model_columns
         self._columns, self._n_rows = data.columns, len(data.rows)
-        # Small data are not divided among threads, and the search already checks for Ctrl-C.
+        # Small data are searched in one call, which also checks for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
         self._criterion, self._smoothing = CODES[weak.criterion], weak.categorical_smoothing
         self._min_weight_fraction, self._min_samples_leaf = (
@@ -73,7 +73,7 @@ class StumpSearch(WeakSearch):
         self._bin_start = data.columns.bin_start
         d, bins = len(self._bin_start), self._bin_start.shape[1] - 1
         self._special = data.columns.special
-        looks = d if self._special is None else 2 * d  # missing values above, or below
+        looks = d if self._special is None else 2 * d  # missing values above the split, then below
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((looks, bins))
         self._best, self._least = np.empty(looks), np.full(1, math.inf)
@@ -177,8 +177,8 @@ class StumpSearch(WeakSearch):
     ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
-        Write the products, their fixed-point values and their sums to `target`, which may share
-        its weights with the source.
+        Write the products, their fixed-point values and their sums to `target`. Source and target
+        can be the same array.
         """
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
@@ -229,7 +229,7 @@ class StumpSearch(WeakSearch):
         return [int(2 * self._n_below(cut) < self._n_rows) for cut in cuts]
 
     def is_open(self, cut: StumpCut) -> bool:
-        """Return whether missing values may occur at a split that has no side for them."""
+        """Return whether a split has no side for missing values, although they may occur."""
         if cut.side >= 0 or self._special is None:
             return False
         return bool(self._special[cut.feature])
@@ -243,7 +243,7 @@ class StumpSearch(WeakSearch):
         return self._n_rows - int((starts[[k + 1 for k in inside]] - starts[inside]).sum())
 
     def side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
-        """Return the side of the rows of each bin code, (256,).
+        """Return an array (256,) with the side of each bin code.
 
         Categories without weight follow the missing values, as in `WeakSearch.model_nodes`.
         """
@@ -280,7 +280,7 @@ class ColumnLearner(Weak):
         return "binned" if is_binned(self.search, n_rows) else "exact"
 
     def is_exact(self, problem: Problem) -> bool:
-        """Return whether the search is exact; for multiclass problems only on request."""
+        """Return whether the search is exact. Multiclass problems use it only on request."""
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
@@ -305,7 +305,7 @@ class ColumnLearner(Weak):
         return problem.arranged(n_threads, max_bins=self.max_bins, exact=exact)
 
     def measured(self) -> ColumnLearner:
-        """Return the learner for features with measurement errors; raise if unsupported."""
+        """Return the learner for features with measurement errors, or raise an error."""
         if self.search == "exact":
             raise ValueError(
                 "weak_learner: the gaussian observation model computes expected weights at bin "
@@ -326,7 +326,7 @@ class Stump(ColumnLearner):
         """Whether missing values and categorical features are supported."""
         return Takes(holes=self.missing != "error", levels=True)
 
-    missing: str = "learn"  # type: ignore[misc]  # an option here
+    missing: str = "learn"  # type: ignore[misc]
     categorical_smoothing: float = LEVEL_SMOOTHING  # type: ignore[misc]
 
 
@@ -390,7 +390,8 @@ def stump(
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
         Criterion that the split minimizes. With class weights L+, L- below and R+, R- above the
         split, "kearns_mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split. The
-        others are the Gini, entropy (base 2) and error impurities, weighted by the two sides.
+        other criteria are the Gini, entropy (base 2) and error impurities, weighted by the two
+        sides.
     search : {"auto", "exact", "binned"}
         "exact" tries every threshold between different values; "binned" tries the edges of
         `max_bins` bins of about equal weight. "auto" is "exact" for binary classification with
@@ -402,19 +403,20 @@ def stump(
     min_samples_leaf : int
         Minimum number of training rows on each side of a split.
     missing : {"learn", "error"}
-        "learn" sends missing values to the exit that lowers the criterion most, or to the exit of
-        larger reach if no training row at the node had a missing value. A split may also separate
-        missing from present values. With "error", training data must have no missing values.
+        "learn" sends missing values to the exit that lowers the criterion most, or to the exit with
+        the larger reach if no training row at the node had a missing value. A split can also
+        separate missing values from all other values. With "error", missing values in the training
+        data raise an error.
     categorical_smoothing : float
-        Strength of shrinkage for categorical features with more than two categories. Class
-        frequencies of the categories are shrunk towards the node's, in proportion to the variation
-        expected by chance. Larger values prevent overfitting of features with many categories; 0
-        disables shrinkage.
+        Strength of shrinkage for categorical features with more than two categories. The class
+        frequencies of each category are shrunk towards the class frequencies of the node, in
+        proportion to the variation expected by chance. Larger values prevent overfitting of
+        features with many categories; 0 disables shrinkage.
 
     Returns
     -------
     Stump
-        To pass as ``weak_learner=`` to a fit function.
+        A weak learner for the option ``weak_learner`` of a fit function.
 
     Raises
     ------
@@ -423,12 +425,12 @@ def stump(
 
     Notes
     -----
-    Splits whose criteria agree to 1e-12 of the node's weight are tied. The lowest feature and then
-    the lowest threshold wins, with missing values above rather than below. The threshold is the
-    midpoint of the two neighboring values.
+    Splits whose criteria agree to 1e-12 of the node's weight are tied. Ties are broken by the
+    lowest feature, then the lowest threshold, then missing values above the split. The threshold is
+    the midpoint of the two neighboring values.
 
-    A categorical split orders the categories by their shrunk class frequencies and takes one end of
-    this order, or it separates one category from the others. Shrinkage also reduces its gain.
+    A categorical split divides the categories, ordered by their shrunk class frequencies, into two
+    groups, or separates one category from all others. Shrinkage also reduces the gain of the split.
 
     Examples
     --------
@@ -468,7 +470,7 @@ def affine(
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
         Criterion that the split minimizes, see `stump`.
     search : {"auto", "exact", "binned"}
-        See `stump`. "auto" is "exact" if rows times `n_directions` is below 1e8.
+        See `stump`. "auto" is "exact" if the number of rows times `n_directions` is below 1e8.
     n_directions : int
         Number of directions, at least 1. With two features, an even number includes the features
         themselves.
@@ -487,8 +489,8 @@ def affine(
     Returns
     -------
     Affine
-        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
-        `SortedColumns`, whose order is not used.
+        A weak learner for the option ``weak_learner`` of a fit function. X must be an array, a data
+        frame or `SortedColumns`.
 
     Raises
     ------
@@ -569,9 +571,10 @@ class CostSearch(StumpSearch):
     Attributes
     ----------
     feature_costs : FeatureCosts
+        Costs of the features.
     unpaid : ndarray of float64, shape (n_items,)
-        Fraction of the starting weight at the node that has not yet acquired each item; set by the
-        training loop before each search.
+        For each item (feature or cost group), the fraction of the starting weight at the node that
+        has not yet paid for it. The training loop sets these fractions before each search.
     """
 
     def __init__(
@@ -583,7 +586,7 @@ class CostSearch(StumpSearch):
         self.unpaid = np.ones(len(self.feature_costs.cost))
 
     def items(self, feature: int) -> list[int]:
-        """Return the items that must be acquired for a feature."""
+        """Return the items (feature, cost group) that must be acquired for a feature."""
         return [item for item in self.feature_costs.item[feature].tolist() if item >= 0]
 
     def best(self, weights: Weights) -> StumpCut | None:
@@ -595,7 +598,7 @@ class CostSearch(StumpSearch):
         self._best.fill(np.inf)
 
         def search(first: int, last: int) -> None:
-            for j in range(first, last):  # separately, so that no feature is skipped by a bound
+            for j in range(first, last):  # one feature at a time, since all scores are needed
                 lowest = np.full(1, np.inf)
                 split.search(
                     self._columns.codes,
@@ -617,7 +620,9 @@ class CostSearch(StumpSearch):
             return None
         mass = np.array(weights.masses, dtype=np.float64)
         node_value = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
-        to_pay = np.append(self.feature_costs.cost * self.unpaid, 0.0)  # the last of no item
+        to_pay = np.append(
+            self.feature_costs.cost * self.unpaid, 0.0
+        )  # the last entry stands for "no item"
         cost = self.feature_costs.comparison + to_pay[self.feature_costs.item[able]].sum(axis=1)
         chosen = able[np.argmax((node_value - VALUES[self._name](best_values[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen

@@ -202,7 +202,7 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: expected an option of cross_validate, got one of fit_adaboost; pass "
+        "n_estimators: expected an option of cross_validate, got an option of fit_adaboost; pass "
         "functools.partial(fit_adaboost, "
         "n_estimators=20)"
     )
@@ -342,7 +342,7 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
 
 def test_many_numbers_may_be_a_regression():
     many = np.arange(60)
-    hint = r'per class; for a regression use a fit function with task="regression"$'
+    hint = r'per class; for regression, use a fit function with task="regression"$'
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
             pb.fit_real_adaboost(X, y)

@@ -144,7 +144,10 @@ def test_labels_are_true_as_often_as_is_probable():
         ({"sample_weight": np.ones(3)}, "sample_weight: expected shape"),
         ({"sample_weight": np.zeros(N)}, "at least one weight > 0"),
         ({"sample_weight": -np.ones(N)}, "finite numbers >= 0"),
-        ({"y_proba": np.full((N, 2), 0.5), "y": Y["two"]}, "expected one of them, got both"),
+        (
+            {"y_proba": np.full((N, 2), 0.5), "y": Y["two"]},
+            "expected only one of these arguments, got both",
+        ),
         ({"y_proba": np.full((N, 2), 0.4)}, "y_proba"),
         ({"y_proba": np.full((3, 2), 0.5)}, "y_proba: expected 90 rows"),
         ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected None for regression"),

@@ -117,7 +117,7 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
     for model in ("adaboost", "samme", "sbpmt"):
         code, _, err = pboost_main("evaluate", *given, "--model", model)
         assert code == 1
-        assert_one_line(err, "66 distinct numbers with fractions")
+        assert_one_line(err, "66 distinct non-integer numbers")
         assert_one_line(
             err, "--task regression and --model cart, random-forest, gradient-boosting or budget"
         )
@@ -125,7 +125,9 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
 
 def test_help_says_the_rule(pboost_main):
     _, out, _ = pboost_main("fit", "--help")
-    assert "at most 20 distinct integers are classes" in " ".join(out.split())
+    assert "classification for text, truth values and at most 20 distinct integers" in " ".join(
+        out.split()
+    )
 
 
 def test_warnings_of_the_library(tmp_path, pboost_main):

@@ -74,7 +74,7 @@ COLUMNS = {
     "minus infinity": (late(-np.inf), "got -inf in column 'v', row 37"),
     "too large": (
         late(10**400),
-        "column 'v': expected numbers in the range of float64, got a larger one in row 37",
+        "column 'v': expected numbers in the range of float64, got a larger number in row 37",
     ),
     "no float": (late(2**53 + 1, 1), "column 'v': expected numbers that float64 can represent"),
     "dates": (DAYS, "column 'v' is not numeric: got dates"),
@@ -86,7 +86,7 @@ COLUMNS = {
     "bytes": (late(b"a"), "column 'v' is not numeric: got b'a' in row 37"),
     "complex": (late(1j), "column 'v' is not numeric: got 1j in row 37"),
     "complex numbers": (A[:, 1] + 0j, "column 'v' is not numeric: got non-numeric values"),
-    "text beside numbers": (late("a"), "column 'v': expected text only, got others"),
+    "text beside numbers": (late("a"), "column 'v': expected text in every row, got other"),
     "names of rows": (
         [f"row {i}" for i in range(N)],
         "column 'v': expected categories, got text with a unique value",
@@ -192,7 +192,9 @@ def test_probabilities_of_labels(fit, share, message):
         message = "y_proba"  # or that a regression has none
     with pytest.raises(ValueError, match=message):
         fit(A, y_proba=share)
-    with pytest.raises(ValueError, match="y, y_proba: expected one of them, got both"):
+    with pytest.raises(
+        ValueError, match="y, y_proba: expected only one of these arguments, got both"
+    ):
         fit(A, truth(fit), y_proba=SHARE)
 
 

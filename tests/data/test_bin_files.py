@@ -192,7 +192,7 @@ def test_batches_that_change(change, tmp_path):
 
     if change == "labels":
         y[:] = np.where(np.arange(len(y)) < 100, "yes", "no")
-    with pytest.raises(ValueError, match="expected the same rows in each reading"):
+    with pytest.raises(ValueError, match="expected the same rows in each pass"):
         pb.data.bin_files(read, tmp_path)
     assert not list(tmp_path.iterdir())
 

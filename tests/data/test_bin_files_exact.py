@@ -108,7 +108,7 @@ def test_batches_that_change_while_they_are_counted(change, tmp_path, monkeypatc
             return [(X, y)]
         return {"values": [(X + 1, y)], "fewer": [(X[1:], y[1:])], "more": [(X, y), (X, y)]}[change]
 
-    with pytest.raises(ValueError, match="expected the same rows in each reading"):
+    with pytest.raises(ValueError, match="expected the same rows in each pass"):
         pb.data.bin_files(read, tmp_path, bin_edges="exact")
     assert len(calls) == 3
     assert not list(tmp_path.iterdir())

@@ -54,7 +54,7 @@ def test_whole_numbers_of_a_regression_and_weights(tmp_path):
     [
         (np.where(X[:, 0] > 0, "a", "b"), REGRESSION, TypeError, "batch 0: y: expected numbers"),
         (np.append(X[:-1, 0], 1e200), None, ValueError, "batch 2: y: expected finite numbers"),
-        (X[:, 0], CLASSES, ValueError, "66 distinct numbers with fractions"),
+        (X[:, 0], CLASSES, ValueError, "66 distinct non-integer numbers"),
         (X[:, 0], "ranking", ValueError, "task: expected one of"),
     ],
 )
@@ -71,7 +71,7 @@ def test_targets_that_change(edges, tmp_path):
         calls.append(1)  # 1: whether there are weights, 2: that it is a regression, 3: edges
         return batches(y if len(calls) < 4 else y[::-1])
 
-    with pytest.raises(ValueError, match="expected the same rows in each reading"):
+    with pytest.raises(ValueError, match="expected the same rows in each pass"):
         pb.data.bin_files(read, tmp_path, bin_edges=edges)
 
 

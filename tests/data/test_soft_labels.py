@@ -315,7 +315,10 @@ def changed(row, column, value):
     ("options", "message"),
     [
         ({}, "y: expected class labels, or class probabilities as y_proba, got neither"),
-        ({"y": Y, "y_proba": SHARE[2]}, "y, y_proba: expected one of them, got both"),
+        (
+            {"y": Y, "y_proba": SHARE[2]},
+            "y, y_proba: expected only one of these arguments, got both",
+        ),
         ({"y": Y, "classes": [0, 1]}, "classes: expected None without y_proba"),
         ({"y_proba": changed(4, 1, -0.1)}, r"got -0.1 in row 4, column 1"),
         ({"y_proba": changed(4, 1, np.nan)}, r"got a missing value in row 4, column 1"),
@@ -361,10 +364,10 @@ def test_what_takes_no_soft_labels():
     with pytest.raises(ValueError, match=r"y_proba: expected y instead with weak.hypothesis"):
         pb.fit_real_adaboost(X, y_proba=SHARE[2], weak_learner=hypothesis)
     for fit in (pb.fit_cart, pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
-        with pytest.raises(ValueError, match="y_proba: expected y for a regression"):
+        with pytest.raises(ValueError, match="y_proba: expected None for regression"):
             fit(X, y_proba=SHARE[2], task="regression")
     for options in ({"loss": "poisson"}, {"loss": "squared_error", "task": "regression"}):
-        with pytest.raises(ValueError, match="y_proba: expected y for a regression"):
+        with pytest.raises(ValueError, match="y_proba: expected None for regression"):
             pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="an argument y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base_learner=lambda X, y, sample_weight: None)

@@ -225,7 +225,7 @@ def test_columns_of_other_things_are_named(values):
 def test_what_is_wrong_is_named():
     with pytest.raises(TypeError, match="'odd' is not numeric"):
         as_features(pd.DataFrame({"odd": np.array([1j, 2j])}))
-    with pytest.raises(TypeError, match="'odd': expected text only, got others"):
+    with pytest.raises(TypeError, match="'odd': expected text in every row, got other"):
         as_features(pd.DataFrame({"odd": [1, "a", "a", 1]}))
     with pytest.raises(TypeError, match="'odd'"):
         as_features(pd.DataFrame({"odd": pd.cut([1.0, 2.0, 3.0], 2)}))

@@ -97,7 +97,9 @@ def test_partitions_follow_it(builder, name):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_builders_without_a_regression_refuse_one(name):
     for y in (TARGETS["floats"][0], TARGETS["one fraction"][0]):
-        with pytest.raises(ValueError, match=r"y: .* with fractions; for a regression use .*task="):
+        with pytest.raises(
+            ValueError, match=r"y: .* non-integer numbers; for regression, use .*task="
+        ):
             CLASSIFIERS[name](X, y)
     many = TARGETS["21 integers"][0]
     if name in ("samme", "one_vs_rest", "probit_tree", "topdown"):  # whole numbers are classes
@@ -120,7 +122,9 @@ def test_a_loss_or_a_criterion_decides_first():
             assert task_of(pb.fit_bagging(trees, X, y, n_estimators=2, loss=loss)) == REGRESSION
             assert pb.cross_validate(own, X, y, cv=2, rng=0).task == REGRESSION
     assert pb.cross_validate(partial(forest, task=REGRESSION), X, many, cv=2).task == REGRESSION
-    with pytest.raises(ValueError, match="y: expected class labels, got 66 distinct numbers"):
+    with pytest.raises(
+        ValueError, match="y: expected class labels, got 66 distinct non-integer numbers"
+    ):
         pb.fit_cart(X, floats, criterion="gini")
     with pytest.raises(ValueError, match="criterion: expected one of 'squared_error'"):
         pb.fit_cart(X, few, task=REGRESSION, criterion="gini")

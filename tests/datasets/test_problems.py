@@ -388,7 +388,7 @@ def test_normal_probabilities_by_density():
         (lambda: D.mease_wyner(5, 0, d=0), r"^d: expected"),
         (lambda: D.led_probability([[0, 1]]), r"^X: expected 7 columns or more, got 2"),
         (lambda: D.led_probability([[0, 1, 0, 2, 0, 0, 0]]), r"zeros and ones, got 2.0 in column"),
-        (lambda: D.led_probability([[0] * 7], noise=0), r"^X: expected digits.* row 0"),
+        (lambda: D.led_probability([[0] * 7], noise=0), r"^X: expected the segments.* row 0"),
         (lambda: D.led_probability([[0] * 7], noise=1), r"^noise: expected"),
         (lambda: D.xd6_probability([[0] * 9]), r"^X: expected 10 columns, got 9"),
         (lambda: D.xd6_probability([[0] * 9 + [0.5]]), r"got 0.5 in column 9, row 0"),

@@ -193,7 +193,7 @@ def changed(what):
             ValueError,
             "partition 1 differs",
         ),
-        "holes": (([a, holed], y[:2]), {}, ValueError, "in which features have missing values"),
+        "holes": (([a, holed], y[:2]), {}, ValueError, "the features with missing values"),
         "labels of fewer": ((X, y[:2]), {}, ValueError, "y: expected 3 partitions, as in X, got 2"),
         "length": ((X, [y[0], y[1][:-1], y[2]]), {}, ValueError, "partition 1: y: expected"),
         "NaN": (

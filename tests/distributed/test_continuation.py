@@ -127,9 +127,9 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
         model = continue_parted(first, binned, parts[1], n_estimators=5)
         assert contents(model, tmp_path) == contents(full_model, tmp_path)
         first = pb.fit_adaboost(X, y, n_estimators=5)
-        with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
+        with pytest.raises(ValueError, match="got a threshold inside a bin"):
             pb.continue_fit(first, columns, labels, n_estimators=5)
-        with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
+        with pytest.raises(ValueError, match="got a threshold inside a bin"):
             continue_parted(first, binned, parts[1], n_estimators=5)
         first = pb.fit_adaboost(pb.data.bin_columns(other, max_bins=9), labels, n_estimators=5)
         rows = rng.permutation(150)[:90].astype(np.int32)

@@ -321,7 +321,7 @@ def test_member_without_error_outweighs():
         return next(first, None) or STUMPS(X, y, sample_weight=sample_weight)
 
     model = pb.fit_samme(X, y, base_learner=base, n_estimators=9)
-    assert model.stop_reason == "a member without error outweighs all others"
+    assert model.stop_reason == "a base learner without errors determines the prediction"
     assert model.error.tolist() == [pytest.approx(1 / 3), 0.0]
     assert model.alpha[0] == pytest.approx(math.log(4))
     assert model.alpha[1] == pytest.approx(math.log(4) + math.log(2.0**52) + math.log(2))
@@ -344,7 +344,7 @@ def test_member_that_guesses_is_left_out():
     assert model.models[0] is kept[0]
     assert len(model.error) == len(model.models) + 1 < 9
     assert model.error[-1] >= 2 / 3
-    assert model.stop_reason == "the error of a member was not below chance; it is left out"
+    assert model.stop_reason == "a base learner was no better than guessing and is left out"
 
 
 def test_no_member_gives_the_shares():

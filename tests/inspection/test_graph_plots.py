@@ -173,7 +173,9 @@ def test_edges_are_as_wide_as_many_rows_take_them(kind):
     np.testing.assert_allclose([trained[k] for k in known], [width[k] for k in known])
 
 
-def test_categories_and_missing_values_are_said():
+@pytest.fixture(scope="module")
+def colours():
+    """Return a table with categories and missing values, and classes that depend on both."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -182,16 +184,50 @@ def test_categories_and_missing_values_are_said():
         }
     )
     frame.loc[::7, "size"] = np.nan
-    y = (frame["colour"] == "green") ^ (frame["size"] > 1)
+    frame.loc[::9, "colour"] = None
+    return frame, (frame["colour"] == "green") ^ (frame["size"] > 1)
+
+
+def test_categories_and_missing_values_are_said(colours):
+    frame, y = colours
     model = pb.fit_boosted_tree(frame, y, max_nodes=4)
-    texts = " ".join(said(pb.plot.graph(model, frame), "node").values()).replace("\n", " ")
-    assert "colour not in {" in texts
-    assert "size <=" in texts
-    lines = pb.describe(model)
-    assert ("or missing:" in lines) == ("or missing" in texts)
     tree = pb.fit_cart(frame, y, max_depth=3)
-    texts = " ".join(said(pb.plot.tree(tree, frame), "node").values()).replace("\n", " ")
-    assert "colour not in {" in texts
+    for ax in pb.plot.graph(model, frame), pb.plot.tree(tree, frame):
+        texts = " ".join(said(ax, "node").values()).replace("\n", " ")
+        assert "colour in {" in texts
+        assert "not in" not in texts
+        assert "size <=" in texts
+        assert "or missing" in texts
+
+
+@pytest.mark.parametrize("is_missing_in", [False, True])
+@pytest.mark.parametrize("draw", [pb.plot.graph, pb.plot.tree])
+def test_rows_in_the_category_set_take_the_left_branch(draw, is_missing_in):
+    colour = pd.Series(["red"] * 3 + ["blue"] * 5 + [None] * 2, dtype="category").to_frame("colour")
+    y = ["no"] * 3 + ["yes"] * 5 + ["yes" if is_missing_in else "no"] * 2
+    fit = pb.fit_boosted_tree if draw is pb.plot.graph else pb.fit_cart
+    model = fit(colour, y, **({"max_nodes": 1} if draw is pb.plot.graph else {"max_depth": 1}))
+    ax = draw(model, colour)
+    test = said(ax, "node")["node-0"].replace("\n", " ")
+    category, _, rest = test.removeprefix("colour in {").partition("}")
+    is_blue = category == "blue"
+    assert rest.startswith(" or missing" if is_missing_in == is_blue else " 100 %")
+    # The ids have the number of the exit: rows in the set take exit 1.
+    left, right = (next(t for t in ax.texts if t.get_gid() == f"out-0-{k}") for k in (1, 0))
+    assert left.get_position()[0] < right.get_position()[0]
+    n_left = (5 if is_blue else 3) + 2 * (is_missing_in == is_blue)
+    for text, answer, n, label in (
+        (left, "yes", n_left, is_blue),
+        (right, "no", 10 - n_left, not is_blue),
+    ):
+        lines = text.get_text().split("\n")
+        assert lines[0] == answer
+        assert lines[-1] == f"{10 * n} %"
+        assert lines[1].startswith(
+            ("no: 1", "yes: 1")[label] if draw is pb.plot.tree else "-+"[label]
+        )
+    width = {edge.get_gid(): edge.get_linewidth() for edge in ax.patches}
+    assert (width["edge-0-1"] > width["edge-0-0"]) == (n_left > 5) or n_left == 5
 
 
 def test_several_votes_and_a_bias():

@@ -261,7 +261,7 @@ def test_refusals_of_level_sets():
         with pytest.raises(ValueError, match="splits on sets of categories"):
             pb.plot.category_splits(made(kind))
     model = pb.fit_cart(FRAME, IS_WARM, max_depth=3)
-    with pytest.raises(ValueError, match="feature: expected one with splits"):
+    with pytest.raises(ValueError, match="feature: expected a feature with splits"):
         pb.plot.category_splits(model, "size")
     with pytest.raises(ValueError, match="feature: expected column names"):
         pb.plot.category_splits(model, "sise")

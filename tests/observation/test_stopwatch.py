@@ -141,7 +141,7 @@ def test_rates():
 @pytest.mark.parametrize(
     ("clock", "why"),
     [
-        (iter([0.0, 1.0, 2.0, 3.0]).__next__, "exhausted"),
+        (iter([0.0, 1.0, 2.0, 3.0]).__next__, "StopIteration"),
         (iter([0.0, 1.0, 0.5]).__next__, "before"),
         (lambda: 1 / 0, "ZeroDivisionError"),
         (lambda: "now", "ValueError"),

@@ -110,7 +110,7 @@ def test_a_tree_without_error_ends_a_member_and_decides():
     assert model.error[:, 0].tolist() == [0, 0, 0]
     assert np.isnan(model.error[:, 1:]).all()
     np.testing.assert_allclose(model.alpha, math.log(2**52))
-    assert set(model.stop_reasons) == {"a tree without error outweighs all others"}
+    assert set(model.stop_reasons) == {"a tree without errors determines the prediction"}
 
     # A tree that errs at first and none later: it has more votes than all before it.
     late = []
@@ -140,7 +140,7 @@ def test_trees_that_are_not_better_than_chance():
     model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=4, max_samples=1.0)
     assert model.alpha.tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(model.error[:, 0], 0.5)
-    assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
+    assert set(model.stop_reasons) == {"a tree was no better than guessing"}
     assert np.isnan(model.oob.error)
     # After a textbook update a constant is as good as a guess: the second is left out.
     y = (np.arange(40) < 30).astype(int)
@@ -149,7 +149,7 @@ def test_trees_that_are_not_better_than_chance():
     )
     assert np.diff(model.start).tolist() == [1, 1]
     np.testing.assert_allclose(model.error[:, :2], [[0.25, 0.5]] * 2)
-    assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
+    assert set(model.stop_reasons) == {"a tree was no better than guessing"}
     assert pb.predict(model, X).tolist() == [1] * 40
     # Half of the update leaves it better than a guess.
     model = pb.fit_sbpmt(

@@ -160,7 +160,9 @@ def test_a_continuous_target(command, model, how):
     code, _, err = command({"x": X, "y": X}, how, "t.csv", "--model", model, *end)
     assert code == 1
     assert_one_line(
-        err, f"column 'y': expected class labels, got {N} distinct numbers", "--task regression"
+        err,
+        f"column 'y': expected class labels, got {N} distinct non-integer numbers",
+        "--task regression",
     )
 
 

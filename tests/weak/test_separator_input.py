@@ -121,7 +121,7 @@ def test_models_cannot_be_continued(weak):
         ):
             pb.continue_fit(model, X, Y, max_nodes=1, weak_learner=more)
     stumps = pb.fit_boosted_tree(X, Y, max_nodes=2)
-    with pytest.raises(NotImplementedError, match="weak_learner: expected one whose classifiers"):
+    with pytest.raises(NotImplementedError, match="weak_learner: expected classifiers"):
         pb.continue_fit(stumps, X, Y, max_nodes=1, weak_learner=weak)
 
 

@@ -286,7 +286,7 @@ def all_binned(
     workers: Workers,
     projections: Projections | None,
 ) -> BinnedColumns:
-    """Bin a subset of the rows by each feature or projection, with edges from all of them."""
+    """Bin a subset of the rows by each feature or projection, with exact edges."""
     gather, d = _gathering(features.values, projections)
     n = len(rows)
     n_levels, n_missing = counted(features, d, projections is None)
@@ -351,7 +351,7 @@ def _sorted(
 
 
 def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
-    """Return a function that copies features or projections, and their number."""
+    """Return a function that copies features or projections, and the number of columns."""
     if projections is not None:
         return partial(projections.gather, values), projections.n_inputs
     return partial(binning.gather_columns, values), values.shape[1]
@@ -374,8 +374,8 @@ def _sort_blocks(
     width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
 
     def work(first: int, last: int) -> None:
-        # A single allocation, so that the memory freed by a fit stays below twice its largest
-        # block; see `weighed` in data/targets.py.
+        # Allocate once to limit the memory that the allocator keeps; see `weighed` in
+        # data/targets.py.
         n_columns = min(width, last - first)
         halves = 0 if orders is not None else -(-n_columns // 2)
         scratch = np.empty((n_columns + 2 + halves, n))
@@ -392,7 +392,7 @@ def _sort_blocks(
             if wrong >= 0:  # tables in memory are checked earlier
                 raise ValueError(
                     f"X: expected finite numbers{'' if missing is None else ' or missing values'}, "
-                    f"got others in column {start + wrong}; values may have changed on disk"
+                    f"got an invalid value in column {start + wrong}; the file may have changed"
                 )
             if keep is not None:
                 keep(start, order, block)

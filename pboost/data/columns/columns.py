@@ -1,7 +1,7 @@
 """Features that are sorted or binned once and shared by several fits.
 
-Both kinds can be passed to a fit function in place of X, so that fitting several models does not
-sort the data again.
+Pass `SortedColumns` or `BinnedColumns` to a fit function in place of X to avoid sorting the data
+for each model.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from pboost.values import Array, FloatArray, IntArray, TableLike, sealed
 
 SearchKind: TypeAlias = Literal["auto", "exact", "binned"]
 SEARCHES: tuple[SearchKind, ...] = get_args(SearchKind)
-#: With this many rows, ``search="auto"`` uses bins, because sorted orders would take gigabytes.
+#: For at least this number of rows, ``search="auto"`` uses bins, to save memory.
 AUTO_BINNED_ROWS = 10_000_000
-#: The same limit for affine weak classifiers, as rows times directions.
+#: Affine weak classifiers use bins from this number of rows times directions.
 AUTO_BINNED_CELLS = 100_000_000
 
 
-#: Number of features that kernels read together. Ranges given to threads are multiples of it.
+#: Number of features that kernels read together. Each thread processes a multiple of it.
 GROUP = 4
 NO_WEIGHT = np.empty(0, dtype=np.int64)
 #: Largest finite threshold. Only missing values are above it.
@@ -92,15 +92,16 @@ def made(kind: type[C], *values: Any) -> C:
 
 
 def _places(n_bins: int) -> int:
-    """Return the number of bins to allocate for columns that a user supplied."""
+    """Return `n_bins`, limited to the allowed range."""
     return min(max(n_bins, 1), MAX_BINS)
 
 
 def inside_bin(feature: int) -> ValueError:
     """Return the error for a threshold inside a bin."""
     return ValueError(
-        "X: expected no threshold of the model inside a bin, got one in searched column "
-        f'{feature}: use a weak learner with search="exact"'
+        f"X: expected bin edges at the thresholds of the model, got a threshold inside a bin of "
+        f"column {feature}; "
+        'use a weak learner with search="exact"'
     )
 
 
@@ -226,7 +227,7 @@ class SortedColumns(_Columns):
         return values
 
     def n_below(self, feature: int, order: IntArray, threshold: float) -> int:
-        """Return how many rows of a packed order have a known value <= threshold."""
+        """Count the rows of a packed order with a known value <= threshold."""
 
         def value(entry: Any) -> float:
             number = float(self.values(feature, entry & ROW_MASK))
@@ -235,7 +236,7 @@ class SortedColumns(_Columns):
         return bisect_right(order, threshold, key=value)
 
     def bin_below(self, feature: int, threshold: float) -> int:
-        """Return the last rank bin at or below a threshold, -1 if there is none."""
+        """Return the last rank bin at or below a threshold, or -1."""
         position = self.n_below(feature, self.packed_order[feature], threshold)
         starts = self.bin_start[feature, : self.n_bins[feature] + 1]
         cut_bin = int(np.searchsorted(starts, position)) - 1
@@ -297,7 +298,7 @@ class SortedColumns(_Columns):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProjectedColumns(SortedColumns):
-    """Sorted projections of the source, whose values are recomputed when they are needed."""
+    """Sorted projections of the source. Their values are not stored but recomputed."""
 
     projections: Projections = field(default=None)  # type: ignore[assignment]  # always given
 
@@ -305,7 +306,7 @@ class ProjectedColumns(SortedColumns):
         self._check_arrays()
         self.projections.validate(self.source.shape[1])
         if self.projections.n_inputs != self.n_features:
-            raise ValueError(f"projections: expected {self.n_features}, one per column")
+            raise ValueError(f"projections: expected {self.n_features} projections, one per column")
         self._check_orders(partial(self.projections.gather, self.source, self.rows))
 
     def values(self, feature: Any, row: Any) -> FloatArray:
@@ -317,7 +318,9 @@ class ProjectedColumns(SortedColumns):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedColumns(_Columns):
-    """Features as bin codes, in a fifth of the memory of sorted features. Created by `bin_columns`.
+    """Binned features, which need a fifth of the memory of sorted features.
+
+    Created by `bin_columns`.
 
     The arrays are read-only. Columns that you construct yourself are validated and copied, as with
     `SortedColumns`.
@@ -358,7 +361,7 @@ class BinnedColumns(_Columns):
         object.__setattr__(self, "names", checked_names(self.names, d))
 
     def bin_below(self, feature: int, threshold: float) -> int:
-        """Return the last bin at or below a threshold, -1 if there is none."""
+        """Return the last bin at or below a threshold, or -1."""
         n_bins = self.n_bins[feature]
         cut_bin = int(np.searchsorted(self.upper[feature, :n_bins], threshold, "right")) - 1
         if cut_bin + 1 < n_bins and self.lower[feature, cut_bin + 1] <= threshold:
@@ -379,7 +382,7 @@ class BinnedColumns(_Columns):
     ) -> BinnedColumns:
         """Return a subset of the rows, in the given order, with the same bins.
 
-        Pass ``all_rows=True`` if `rows` is a permutation of all rows. The identity is not copied.
+        Pass ``all_rows=True`` if `rows` is a permutation of all rows.
         """
         rows = row_numbers(rows, self.n_rows)
         if all_rows and self.bin_start is not None and _are_numbered(rows):

@@ -1,11 +1,9 @@
 """Exact bin edges from the counts of rows in batches or partitions.
 
-Each value has a key, an integer in the same order. A cell is a range of keys with common leading
-bits, with its number of rows and its weight. Counts of partitions can be added up. Cells in which
-a bin may end are divided and counted again, until each is a single value or row. Then bins are
-formed as in `binning.bin_columns` for a sorted column. Bins are filled one after the other and
-equal values stay together, so that the end of a bin depends on all bins before it: while cells are
-wide, only a range of cells is known in which a bin ends.
+Each value is mapped to an integer key in the same order. A cell is a range of keys with the same
+leading bits. The rows of each cell are counted, and the counts of partitions are added. Cells in
+which a bin may end are divided and counted again until the bin edges are exact. The result is equal
+to `binning.bin_columns` for a sorted column.
 """
 
 from __future__ import annotations
@@ -128,7 +126,7 @@ def joined_cells(parts: Sequence[Cells], question: CellQuery) -> Cells:
 def _runs(
     key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: CellQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and last position of each run of sorted keys in one smaller cell."""
+    """Return the first and last position of the keys of each smaller cell."""
     prefix = key >> (question.to[0] if len(question.to) == 1 else question.to[cell])
     is_new = prefix[1:] != prefix[:-1]
     if len(question.to) > 1:
@@ -297,12 +295,12 @@ def _wanted_rows(rest: int, left: int) -> int:
 
 
 def most_known(max_bins: int, has_missing: object) -> int:
-    """Return the maximum number of bins without the bin of missing values."""
+    """Return the maximum number of bins, not counting the bin of missing values."""
     return min(max_bins, MOST_KNOWN) if has_missing else max_bins
 
 
 def level_ends(n_levels: int) -> tuple[FloatArray, FloatArray]:
-    """Return the result of `EdgeSearch.ends` for a categorical feature with a bin per category."""
+    """Return the values below and above each bin edge of a categorical feature."""
     level = np.arange(n_levels, dtype=np.float64)
     return level[:-1], level[1:]
 
@@ -312,21 +310,20 @@ def bins_between(
     names: tuple[str, ...] | None,
     table: Table | None,
 ) -> BinnedColumns:
-    """Return bins without rows, given the values on both sides of each edge."""
+    """Build `BinnedColumns` with no rows from the values below and above each bin edge."""
     d = len(ends)
     n_bins = np.array([len(below) + 1 for below, _ in ends], dtype=np.int32)
     lower, upper = np.zeros((2, d, int(n_bins.max())))
     for j, (below, above) in enumerate(ends):
         upper[j, : len(below)] = below
         lower[j, 1 : len(above) + 1] = above
-        if len(below):  # the outer ends are not known before all rows are encoded
+        if len(below):  # the minimum and the maximum are set when rows are encoded
             lower[j, 0], upper[j, len(below)] = below[0], above[-1]
     none = np.empty((d, 0), dtype=np.uint8)
     return made(BinnedColumns, none, n_bins, lower, upper, names, None, table, None)
 
 
-#: Maximum number of cells of all features in a pass, and minimum per feature. With many features
-#: each has fewer cells, and more passes are needed.
+#: Maximum number of cells of all features in a pass, and minimum number per feature.
 MOST_CELLS, LEAST_CELLS = 1 << 23, 1 << 14
 
 
@@ -336,7 +333,7 @@ class BatchCounts:
     Parameters
     ----------
     n_levels : ndarray of int32, shape (d,)
-        Number of categories of each feature, which get a bin each. 0 for numeric features.
+        Number of categories of each feature, 0 for numeric features. Each category has a bin.
     is_weighed : bool
         Whether rows have weights.
     """

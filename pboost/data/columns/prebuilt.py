@@ -27,9 +27,9 @@ SAME_WEIGHT = 1e-9
 
 
 def is_heavier(second: Any, first: Any) -> Any:
-    """Return whether the second of two weights is larger by more than rounding.
+    """Return whether the second weight is larger than the first by more than rounding error.
 
-    If a node had no missing values in training, they follow its heavier branch.
+    In a node without missing values in training, missing values follow the heavier branch.
     """
     return second * (1 - SAME_WEIGHT) > first
 
@@ -60,14 +60,14 @@ def most_bins(n_bins: IntArray, special: NDArray[np.uint8] | None = None) -> int
 
 
 def trimmed(by_bin: Array, size: int) -> Array:
-    """Return an array of shape (features, bins) cut to `size` bins; free the rest of the memory."""
+    """Return a copy of the first `size` bins, or the array itself if it has this size."""
     return by_bin if by_bin.shape[1] == size else by_bin[:, :size].copy()
 
 
 def bin_starts(
     d: int, max_bins: int, n_levels: IntArray | None, special: NDArray[np.uint8] | None
 ) -> IntArray:
-    """Allocate the first positions of `max_bins` bins, or of one bin per category if more."""
+    """Allocate the array `bin_start`."""
     if special is None:
         return np.zeros((d, max_bins + 1), dtype=np.int32)
     max_bins = max(max_bins, most_bins(n_levels) if n_levels is not None else 0)
@@ -82,9 +82,9 @@ def level_of(source: Array, rows: IntArray, feature: int, row: IntArray) -> Arra
 def counted(
     features: Features, d: int, are_columns: bool
 ) -> tuple[IntArray | None, IntArray | None]:
-    """Return the numbers of categories, and zeros to count missing values in.
+    """Return the number of categories of each feature, and zeros for counts of missing values.
 
-    Both are None if no feature is special, or for projections of features.
+    Return None, None for projections, and if all features are numeric without missing values.
     """
     table = features.table
     if table is None or not are_columns:
@@ -141,7 +141,7 @@ _TOGETHER = 16
 def kept(name: str, array: object, dtype: DTypeLike) -> Array:
     """Return an array as C-contiguous and read-only, copied only if it could be modified.
 
-    Arrays made by this function or a pickle, and read-only memory maps, are not copied.
+    Unpickled arrays, results of this function, and read-only memory maps are not copied.
     """
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__

@@ -29,7 +29,7 @@ Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
 def rows_of_edges(
     values: Array, rows: IntArray, fixed: NDArray[np.int64], workers: Workers
 ) -> tuple[NDArray[np.intp] | None, bool]:
-    """Return the rows that determine the edges, or None for all; and whether a value is missing.
+    """Return the rows that determine the bin edges (None for all), and if a value is missing.
 
     These are the rows of positive weight with the `SAMPLE_ROWS` smallest hashes. `fixed` contains
     the weights, or is empty.
@@ -58,7 +58,7 @@ def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArra
 
 
 def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
-    """Return the `SAMPLE_ROWS`-th smallest distinct hash, or None if there are not more."""
+    """Return the `SAMPLE_ROWS`-th smallest distinct hash, or None without more distinct hashes."""
     share = 1.1 * SAMPLE_ROWS / len(hashed)
     while True:
         # Sort only the smallest hashes; more of them if many rows are duplicates.
@@ -93,7 +93,7 @@ class Ends(NamedTuple):
 
 
 def joined_ends(parts: Iterable[Ends], d: int) -> Ends:
-    """Combine the ends of bins of several parts of the rows."""
+    """Combine the ranges and counts of bins from several blocks of rows."""
     lower, upper, count = _no_ends(d)
     for lowest, greatest, some in parts:
         np.minimum(lower, lowest, out=lower)
@@ -130,14 +130,14 @@ def code_rows(
                 binning.code_columns(columns, row, *arrays)
         return ends
 
-    # Each thread has its own rows. Splitting by columns would read every cache line several times.
+    # Threads process blocks of rows, so that each cache line is read once.
     return codes, joined_ends(workers.run(work, n, multiple=HEIGHT), d)
 
 
 def with_ends(
     codes: NDArray[np.uint8], ends: Ends, n_levels: IntArray | None, sampled: BinnedColumns
 ) -> BinnedColumns:
-    """Return columns with these codes and ends of bins; the ends are modified."""
+    """Return columns with these codes and bin ranges; `ends` is modified in place."""
     (lower, upper, count), d, n_bins = ends, sampled.n_features, sampled.n_bins
     place, known = np.arange(MAX_BINS), n_bins[:, None]
     n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
@@ -220,7 +220,7 @@ class RowSample:
             self._mass = self._mass[:limit]
 
     def rows(self) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the rows (m, d), and the total weight of the copies of each."""
+        """Return the distinct rows (m, d) and their total weights."""
         if self._new:
             self._join()
         return self._values, self._mass

@@ -13,7 +13,7 @@ from pboost.data.node_inputs.inputs import Inputs
 from pboost.data.read.convert import RowTable
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: Function of rows and a generator that returns -1 or +1, or the probability of +1.
+#: Function of rows and a random generator. It returns -1 or +1, or the probability of +1.
 Function: TypeAlias = Callable[..., Any]
 #: Tolerance for probabilities outside [0, 1].
 SLACK = 1e-9
@@ -40,7 +40,7 @@ class Oracles(Inputs):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Restriction of the certificate of a model with these inputs."""
+        """Explanation of the certificate, for oracles only."""
         return GIVEN_ANSWERS if self.is_random else ""
 
     @property
@@ -102,8 +102,8 @@ class Oracles(Inputs):
     ) -> FloatArray:
         """Return the outputs of one function for selected rows.
 
-        The default generator for oracles is ``default_rng(number)``. Without rows no function is
-        called.
+        The default generator for oracles is ``default_rng(number)``. No function is
+        called if there are no rows.
         """
         if not len(positions):
             return np.empty(0)

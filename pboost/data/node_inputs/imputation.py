@@ -13,7 +13,7 @@ from pboost.data.read.table import Table, column_label
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, first_false
 
-#: Bits to which means are rounded, so that rounding errors of sums have no effect.
+#: Means are rounded to this number of bits, to remove rounding errors of sums.
 MEAN_BITS = 40
 
 
@@ -67,10 +67,10 @@ def known_sigma(
 def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
     """Return the weighted mean of the known values of each column, rounded.
 
-    It is 0 without known values, and always between the minimum and the maximum.
+    The mean is 0 if a column has no known values.
     """
     lowest, highest = column_ends(X, rows)
-    # Scaled by about the largest number, because sums could overflow.
+    # Scale by the largest magnitude, so that sums do not overflow.
     exponent = np.frexp(np.maximum(-lowest, highest))[1]
     unit = np.ldexp(1.0, exponent - 1)
     mass, total, _ = column_moments(X, rows, weights, np.zeros(len(unit)), unit)
@@ -87,7 +87,7 @@ def column_spread(X: Floats, weights: FloatArray) -> FloatArray:
     """
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     lowest, highest = column_ends(X, rows)
-    # Scaled by about the largest deviation, so that sums are precise.
+    # Scale by the range, so that sums are precise.
     middle, half = lowest / 2 + highest / 2, highest / 2 - lowest / 2
     unit = np.ldexp(1.0, np.frexp(half)[1])
     of_rows = weights[rows]
@@ -138,7 +138,7 @@ def column_moments(
 def as_sigma(sigma: ArrayLike | None) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
-    Exact values have 0. Arrays can contain NaN for missing values.
+    A standard deviation of 0 means an exact value. Missing values may be NaN.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from pboost.values import Array, FloatArray, Floats, IntArray, freeze
 
 
 class ColumnNames(Sequence[str]):
-    """Sequence of feature names: the names of a model, or ``x[j]`` without names.
+    """Sequence of feature names: the names stored in a model, or ``x[j]``.
 
     Names are created on access, because a model may use few of many features. `table` contains the
     categories.
@@ -62,7 +62,7 @@ class ColumnNames(Sequence[str]):
 class Inputs:
     """Numbers computed from a row; node ``i`` of a model compares input ``feature[i]``."""
 
-    #: Restriction of the certificate of a model with these inputs; empty if there is none.
+    #: Explanation of the certificate, empty for most inputs.
     note = ""
 
     @property
@@ -90,7 +90,7 @@ class Inputs:
         raise NotImplementedError
 
     def column_shares(self, spread: FloatArray | None) -> FloatArray:
-        """Return `sizes` normalized to sum 1 for each input; equal shares if all are 0."""
+        """Normalize `sizes` to sum 1 for each input; use equal shares if all are 0."""
         start, _ = self.columns_read()
         first, count, size = start[:-1], np.diff(start), self.sizes(spread)
         largest = np.repeat(np.maximum.reduceat(size, first), count)
@@ -127,14 +127,11 @@ class Inputs:
         return {}
 
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
-        """Return the text of a condition, true for exit 0; `names` is the result of `names`."""
+        """Return the condition for exit 0 as text, given the texts of the inputs."""
         return f"{names[number]} <= {threshold:.6g}"
 
     def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
-        """Return the text of the value of a row if it is not compared with a threshold, else "".
-
-        `value` returns an input of the row.
-        """
+        """Return the category of a row as text, or "" if the input is numeric."""
         return ""
 
     def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
@@ -153,10 +150,10 @@ class StoredInputs(Inputs):
     stored : dict
         Arrays in a model file: field and dtype of each.
     none : tuple of ndarray
-        Empty arrays after `start`.
+        Arrays of an object without terms, except `start`.
     of_missing : tuple of str
-        Field that defines the treatment of missing values, None if they are not supported; and its
-        name in the header of a model file.
+        Name of the field that defines the treatment of missing values, and its name in the
+        header of a model file. The field is None if missing values are not supported.
     """
 
     stored: ClassVar[Mapping[str, tuple[str, np.dtype[np.generic]]]]
@@ -195,7 +192,7 @@ class StoredInputs(Inputs):
 
     @classmethod
     def joined(cls, singles: Sequence[Self]) -> Self:
-        """Join objects with a single sum each."""
+        """Combine objects that contain one sum each."""
         places = range(1, len(cls.stored))
         result = cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
         return result.taking([(single, slice(None)) for single in singles])
@@ -207,7 +204,7 @@ class StoredInputs(Inputs):
         return result.taking([(self, part) for part in parts])
 
     def taking(self, sources: Sequence[tuple[Self, slice]]) -> Self:
-        """Return these sums with the treatment of missing values of their sources."""
+        """Return these sums, with the treatment of missing values copied from `sources`."""
         raise NotImplementedError
 
     def check_terms(self, n_features: int) -> None:
@@ -258,7 +255,7 @@ class StoredInputs(Inputs):
 
 
 class GrownInputs(Inputs):
-    """Inputs created one by one during a fit. A model keeps only those that its nodes use.
+    """Inputs created one by one during a fit. A model keeps only the inputs that its nodes use.
 
     `joined` merges several inputs.
     """
@@ -475,7 +472,7 @@ class Subsets(Inputs):
         )
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return 1 for each input, which uses a single feature."""
+        """Return 1 for each input, because an input uses a single feature."""
         return np.ones(self.n_inputs)
 
     def names(self, columns: Sequence[str]) -> Sequence[str]:

@@ -23,8 +23,8 @@ PROJECTION_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "projection_index": ("index", np.dtype("<i4")),
     "projection_coefficient": ("coefficient", np.dtype("<f8")),
 }
-#: Bits to which standard deviations are rounded, so that rounding errors of sums do not change the
-#: projections.
+#: Standard deviations are rounded to this number of bits, so that rounding errors of sums do not
+#: change the projections.
 SCALE_BITS = 30
 
 
@@ -70,7 +70,7 @@ class Projections(StoredInputs):
         return self.start, self.index, self.coefficient, self.fill
 
     def taking(self, sources: Sequence[tuple[Projections, slice]]) -> Projections:
-        """Return these projections with the fill values of their sources."""
+        """Return these projections, with the fill values copied from `sources`."""
         return replace(self, fill=sources[0][0].fill) if sources else self
 
     def digits(self) -> bytes | None:
@@ -119,7 +119,7 @@ class Projections(StoredInputs):
             k = first + wrong
             columns_read = self.index[self.start[k] : self.start[k + 1]].tolist()
             raise ValueError(
-                f"X: expected numbers with finite sums, got too large ones in columns "
+                f"X: expected numbers with finite sums, got too large numbers in columns "
                 f"{columns_read}"
             )
 
@@ -154,7 +154,7 @@ class Projections(StoredInputs):
         return self.start, self.index
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return |coefficient| times spread; without spread, 1 for nonzero coefficients."""
+        """Return |coefficient| * spread. Without `spread`, return 1 for nonzero coefficients."""
         if spread is None:
             return (self.coefficient != 0).astype(np.float64)
         with np.errstate(over="ignore"):
@@ -187,7 +187,7 @@ def grid_of_directions(directions: int) -> Projections:
     Direction k has the angle ``k * pi / directions``.
     """
     n = directions
-    # Only sines up to a quarter turn, so that axes, diagonals and mirror images are exact.
+    # Use sines of angles up to a right angle, so that axes, diagonals and reflections are exact.
     pairs = [
         (math.sin(math.pi * ((n - 2 * k) / (2 * n))), math.sin(math.pi * (min(k, n - k) / n)))
         for k in range(n)
@@ -201,7 +201,7 @@ def random_directions(
 ) -> Projections:
     """Return all single features, then random directions of `terms` distinct features each.
 
-    `scale` (d,) is the unit of each feature. Features of scale 0 are constant and not drawn.
+    `scale` (d,) is the unit of each feature. Constant features have scale 0 and are not drawn.
     """
     d, varying = len(scale), np.flatnonzero(scale)
     terms = min(terms, len(varying))
@@ -210,7 +210,7 @@ def random_directions(
     for _ in range(directions if terms > 1 else 0):
         columns = np.sort(generator.choice(varying, size=terms, replace=False))
         normal = generator.standard_normal(terms)
-        # A direction and its opposite give the same splits; a positive first term reads better.
+        # Opposite directions give the same splits. Make the first term positive.
         normal /= math.copysign(math.hypot(*normal), normal[0])
         index.append(columns)
         coefficient.append(normal / scale[columns])
@@ -220,7 +220,7 @@ def random_directions(
 def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
     """Return the weighted standard deviation of the known values of each column, rounded, or 0."""
     lowest, highest = column_ends(X, rows)
-    # Scaled by the largest deviation, whose square could overflow.
+    # Scale by the largest deviation, because its square could overflow.
     middle = lowest / 2 + highest / 2
     unit = np.maximum(highest - middle, middle - lowest)
     scale, unit = np.zeros(len(unit)), np.where(unit, unit, 1.0)
@@ -233,14 +233,14 @@ def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -
     for j, variance in enumerate(np.clip(square - rest**2, 0.0, 1.0).tolist()):
         mantissa, exponent = math.frexp(float(unit[j]) * math.sqrt(variance))
         half = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS - 1)
-        rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # avoids overflow by rounding up
-        # The inverse of a smaller number would overflow.
+        rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # rounding up must not overflow
+        # The reciprocal of a subnormal number could overflow.
         scale[j] = rounded if rounded > np.finfo(np.float64).tiny else 0.0
     return scale
 
 
 def _means_of(moments: FloatArray) -> FloatArray:
-    """Return the first and the second moment from the sums, or 0 without weight."""
+    """Return the first and second moments from the sums; 0 if the total weight is 0."""
     return moments[1:] / np.where(moments[0], moments[0], 1.0)
 
 
@@ -305,7 +305,7 @@ class Separators(StoredInputs):
             object.__setattr__(self, "missing", freeze(self.missing, np.uint8))
 
     def taking(self, sources: Sequence[tuple[Separators, slice]]) -> Separators:
-        """Return these separators with the votes for missing values of their sources."""
+        """Return these separators, with the votes for missing values copied from `sources`."""
         sides: list[NDArray[np.uint8]] = []
         for source, part in sources:
             if source.missing is None:
@@ -394,14 +394,14 @@ class Separators(StoredInputs):
         return self.tables()[:2]
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return the range of the sum of the stumps on each feature."""
+        """Return, for each feature, the range of the sum of its stumps."""
         _, column, first, _, values, _ = self.tables()
-        at = first[:-1] + np.arange(len(column))  # each function has one more value than edges
+        at = first[:-1] + np.arange(len(column))  # n edges have n + 1 values
         width: FloatArray = np.maximum.reduceat(values, at) - np.minimum.reduceat(values, at)
         return width
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the number and size of each separator as text."""
+        """Return a text with the index and the number of stumps of each separator."""
         n_columns = np.diff(self.columns_read()[0]).tolist()
         sizes = zip(self.stumps.tolist(), n_columns, strict=True)
         return tuple(

@@ -1,4 +1,4 @@
-"""Validation of arrays that are read from files of unknown origin."""
+"""Read and validate arrays from untrusted files."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def from_npy(content: bytes) -> Array:
         )
     size = math.prod(shape) * dtype.itemsize
     if size != len(content) - start:
-        raise ValueError(
-            f"shape {shape} of {dtype} needs {size} bytes, but there are {len(content) - start}"
-        )
+        raise ValueError(f"shape {shape} of {dtype} needs {size} bytes, got {len(content) - start}")
     try:
         return np.frombuffer(content, dtype, offset=start).reshape(shape)
     except (TypeError, ValueError, OverflowError) as error:  # impossible shapes
@@ -49,16 +47,16 @@ def from_npy(content: bytes) -> Array:
 
 
 def from_npz(content: bytes) -> dict[str, Array]:
-    """Read the arrays of an archive written by ``numpy.savez``; raise ValueError for others."""
+    """Read an archive written by ``numpy.savez``; raise ValueError for other content."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            # Uncompressed members are no larger than the file, unless they overlap.
+            # Reject compressed and overlapping files, which could exhaust the memory.
             if sum(entry.file_size for entry in members) > len(content) or any(
                 entry.compress_type != zipfile.ZIP_STORED for entry in members
             ):
                 raise ValueError(
-                    "expected uncompressed members, got compressed or overlapping ones"
+                    "expected uncompressed members, got compressed or overlapping members"
                 )
             return {
                 entry.filename.removesuffix(".npy"): from_npy(archive.read(entry))
@@ -100,7 +98,7 @@ def _check_labels(classes: Array) -> None:
 def check_values(
     values: Array, codes: NDArray[np.uint8], n_bins: IntArray, special: Array | None
 ) -> None:
-    """Raise ValueError for infinite values, and for NaN that disagrees with the bin codes."""
+    """Raise ValueError for infinite values, and if NaN and the code of missing values disagree."""
     if values.shape != codes.shape:
         raise ValueError("values: expected one number for each code")
     for j, bins in enumerate(n_bins.tolist()):

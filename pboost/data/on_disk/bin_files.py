@@ -78,8 +78,8 @@ def bin_files(
 ) -> StoredColumns:
     """Bin the features of a table that is larger than memory, and store them in a folder.
 
-    The table is read in batches. The bins are those of `bin_columns` on all rows, and a fit returns
-    a model bit-identical to the one trained in memory. At most one batch and 200,000 rows are in
+    The table is read in batches. The bins are identical to the result of `bin_columns` on all rows,
+    and a fit returns the same model as a fit in memory. At most one batch and 200,000 rows are in
     memory at a time.
 
     Parameters
@@ -96,7 +96,7 @@ def bin_files(
         Rows of weight 0 are dropped.
     task : {"classification", "regression"}, optional
         Type of the target. By default, text, booleans and at most 20 distinct integers in all
-        batches are classes, and numbers with fractions are a regression. Required if the target has
+        batches are classes, and non-integer numbers are a regression. Required if the target has
         more distinct integers.
     bin_edges : {"sample", "exact"}
         "sample" computes the edges from at most 200,000 rows. "exact" uses all rows and reads the
@@ -119,9 +119,9 @@ def bin_files(
     Raises
     ------
     ValueError, TypeError
-        If a file or batch is invalid or differs from the first in its features, a target is
-        missing, or a value is infinite; the message names the batch. Also if the batches change
-        between two readings.
+        If a file or batch is invalid or does not have the features of the first, a target is
+        missing, or a value is infinite; the message names the batch. Also raised if the batches
+        change between two passes.
     FileExistsError
         If the folder contains other files.
     OSError
@@ -133,8 +133,7 @@ def bin_files(
     -----
     Batches are read twice: for the edges and for the codes. Sample weights and categories need one
     more pass each. ``bin_edges="exact"`` usually needs three to six passes for the edges: rows are
-    counted in ranges of values, and then in smaller ranges around each edge. Codes are written by
-    class and feature, in the order in which fits read them.
+    counted in ranges of values, and then in smaller ranges around each edge.
 
     If a call is interrupted or killed, `open_columns` rejects the folder. Repeat the call with the
     same arguments to resume: edges are kept, and batches already encoded are only read to compare
@@ -174,7 +173,7 @@ def bin_files(
 
 
 def _goes_on(reader: BatchReader, writer: Writer, key: str, workers: Workers) -> bool:
-    """Resume an interrupted call; return whether there was one for the same table."""
+    """Resume an interrupted call for the same table; return False if there is none."""
     state = writer.state(key)
     if state is None:
         return False
@@ -184,7 +183,7 @@ def _goes_on(reader: BatchReader, writer: Writer, key: str, workers: Workers) ->
         reader.go_on(encoding.bins, weighs)
         encoding.write(reader, writer, key, workers)
     except (StaleError, UnreadLevelsError, LookupError, ValueError, TypeError):
-        # The folder belongs to another table, so that encoding starts again.
+        # The folder belongs to another table: start again.
         reader.forget()
         writer.forget()
         return False
@@ -216,7 +215,7 @@ def _encoding(
 
 
 class NumbersError(Exception):
-    """Raised if a batch shows that targets, so far taken for classes, are a regression."""
+    """Raised if a batch contains regression targets after batches with possible classes."""
 
 
 @dataclass(slots=True)
@@ -310,8 +309,8 @@ class _Seen:
         every = label_values(np.concatenate([self.classes, classes]))
         if len(every) > MOST_LABELS:
             raise ValueError(
-                f"y: expected class labels, got more than {MOST_LABELS} distinct values; for a "
-                'regression pass task="regression"'
+                f"y: expected class labels, got more than {MOST_LABELS} distinct values; for "
+                'regression, pass task="regression"'
             )
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
         before, positions = np.searchsorted(every, self.classes), np.searchsorted(every, classes)

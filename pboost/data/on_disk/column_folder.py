@@ -1,4 +1,4 @@
-"""File format of a folder of binned features, which fits map into memory.
+"""File format of a folder of binned features, which are memory-mapped during a fit.
 
 A folder contains ``.npy`` files and ``header.json``, which lists them with their digests. Each file
 is written under a temporary name, flushed and renamed. The header comes last, so that a folder
@@ -75,11 +75,11 @@ class StoredColumns(NamedTuple):
     Attributes
     ----------
     columns : BinnedColumns
-        Pass it to a fit function in place of X. Codes, and values if the folder has them, are
-        memory-mapped. With values it is a `BinnedValues`.
+        Pass it to a fit function in place of X. Codes and values are memory-mapped. If the
+        folder contains values, the object is a `BinnedValues`.
     y : ndarray, or RowLabels if the classes are text, shape (n,)
-        Class of each row, sorted by class. Text is stored as codes; ``numpy.asarray(y)`` returns an
-        array of strings. For a regression, the targets in the order of the table.
+        Class of each row, sorted by class, or the regression targets in the order of the table.
+        Text is stored as codes; ``numpy.asarray(y)`` returns an array of strings.
     weight : ndarray of float64, shape (n,), or None
         Sample weights, all positive. None if all rows have equal weight.
     """
@@ -93,7 +93,7 @@ class StoredColumns(NamedTuple):
 
 
 class Writer:
-    """Write the files of a folder. As a context manager, remove them after an exception.
+    """Write the files of a folder. The context manager removes them after an exception.
 
     Raises
     ------
@@ -126,7 +126,7 @@ class Writer:
 
     def __exit__(self, kind: object, *raised: object) -> None:
         self._close()
-        # Keep the files after an interruption, which is not an Exception, to resume later.
+        # KeyboardInterrupt is not an Exception: keep the files, so that the call can be resumed.
         if isinstance(kind, type) and issubclass(kind, Exception):
             self._discard()
 
@@ -146,9 +146,9 @@ class Writer:
         self._left = False
 
     def state(self, key: str) -> dict[str, Array] | None:
-        """Return the progress that an interrupted writer saved under this key.
+        """Return the progress that an interrupted writer saved under this key, or None.
 
-        Returns None if there is none. Damaged files are deleted.
+        Damaged files are deleted.
         """
         if not self._left:
             return None
@@ -163,14 +163,14 @@ class Writer:
             shape = len(state["n_bins"]), int(state["count"].sum())
             for name, dtype in ((CODES, "|u1"), (VALUES, state["value_dtype"].item())):
                 if dtype and os.path.getsize(self._unfinished(name)) != _size(dtype, shape):
-                    raise ValueError(f"{name}: missing or of a wrong size")
+                    raise ValueError(f"{name}: missing or has the wrong size")
         except (OSError, ArithmeticError, LookupError, TypeError, ValueError):
             self.forget()
             return None
         return state
 
     def save(self, key: str, state: Mapping[str, Array]) -> None:
-        """Save the progress of the writer, after the codes so far are on disk."""
+        """Flush the codes to disk, and save the progress of the writer."""
         buffer = io.BytesIO()
         every: dict[str, Any] = {"key": np.array(key), **state}
         every = {name: np.asarray(array, order="C") for name, array in every.items()}
@@ -185,7 +185,7 @@ class Writer:
     def rows(
         self, name: str, dtype: str, shape: tuple[int, int], is_kept: bool = False
     ) -> RowsFile:
-        """Create the file of codes or values (d, n), or open it if `is_kept`."""
+        """Create the file of codes or values (d, n), or open the existing file if `is_kept`."""
         self._files[name] = RowsFile(self._unfinished(name), dtype, shape, is_kept)
         return self._files[name]
 
@@ -252,13 +252,13 @@ class RowsFile:
                 return
             self._file.write(layout)
             size = _size(dtype, shape)
-            if hasattr(os, "posix_fallocate"):  # detects a full disk now, not later
+            if hasattr(os, "posix_fallocate"):  # raise an error now if the disk is too small
                 os.posix_fallocate(self._file.fileno(), 0, size)
             else:
                 self._file.truncate(size)
 
     def put(self, column: int, start: int, numbers: Array) -> None:
-        """Write the numbers of consecutive rows of a column, from row `start` on."""
+        """Write consecutive entries of a column, starting at row `start`."""
         buffer: Any = np.ascontiguousarray(numbers, dtype=self.dtype)
         left = memoryview(buffer).cast("B")
         with _naming(self._path):
@@ -488,11 +488,11 @@ def _assembled(
 def flush_folder(folder: str) -> None:
     """Make a rename durable after a power failure, if the system supports it."""
     if os.name == "nt":
-        return  # a directory cannot be opened
+        return  # Windows cannot open a directory
     try:
         handle = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        return  # a directory may be writable and not readable
+        return  # the directory may be writable but not readable
     try:
         os.fsync(handle)
     except OSError as error:
@@ -504,7 +504,7 @@ def flush_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[Path]:
-    """Add the path of this file to an OSError that lacks one."""
+    """Add the path of this file to an OSError without a path."""
     try:
         yield path
     except OSError as error:

@@ -58,23 +58,23 @@ def _check_state(state: Mapping[str, Array]) -> None:
             raise ValueError(f"{name}: expected {dtype} of shape {shape}")
     start, done = np.cumsum(count) - count, state["at"]
     if (count < 1).any() or (done < start).any() or (done > start + count).any():
-        raise ValueError("count, at: expected numbers of rows, in total and written")
+        raise ValueError("count, at: expected valid numbers of rows")
     if not ((n_bins >= 1) & (n_bins <= min(bins, MAX_BINS))).all():
         raise ValueError(f"n_bins: expected 1 to {bins} bins")
 
 
 class ChangedError(ValueError):
-    """Raised if the batches change between two readings."""
+    """Raised if the batches change between two passes."""
 
     def __init__(self) -> None:
         super().__init__(
-            "source: expected the same rows in each reading, got others; pass a table that stays "
-            "unchanged, or a function that returns a new iterator each time"
+            "source: expected the same rows in each pass, got different rows; pass a table that "
+            "does not change, or a function that returns a new iterator each time"
         )
 
 
 class StaleError(Exception):
-    """Raised if the batches differ from those that an interrupted call has encoded."""
+    """Raised if the batches differ from the batches that an interrupted call encoded."""
 
 
 class Encoding:
@@ -166,9 +166,9 @@ class Encoding:
         Raises
         ------
         ChangedError
-            If the batches differ from those that determined the bins.
+            If the batches differ from the batches that determined the bins.
         StaleError
-            If the batches differ from those that an earlier call encoded.
+            If the batches differ from the batches that an earlier call encoded.
         """
         d, n = self.bins.n_features, int(self._start[-1])
         files = {CODES: writer.rows(CODES, "|u1", (d, n), is_kept=self._done > 0)}
@@ -198,7 +198,7 @@ class Encoding:
         self._write_rest(writer)
 
     def _check_done(self, at: NDArray[np.int64]) -> None:
-        """Raise StaleError if the batches read differ from those encoded before; check once."""
+        """Raise StaleError if the batches differ from the batches that an earlier call encoded."""
         if self._read.digest() != self._was_read or (at != self._at).any():
             raise StaleError
         self._done = 0
@@ -276,7 +276,7 @@ def state_key(
 
 
 def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
-    """Return the rows of each class in table order; without classes, all rows."""
+    """Return the rows of each class in table order, or all rows in a regression."""
     if not len(classes):
         return [np.arange(len(y), dtype=np.int32)]
     if len(classes) == 1:
@@ -288,7 +288,7 @@ def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
 def row_hashes(
     values: Array, targets: FloatArray | None, workers: Workers
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return hashes of rows by features, and by features and targets if targets are given."""
+    """Hash the features of each row, and the features with the target; return both hashes."""
     numbered = np.arange(len(values), dtype=np.int32)
     hashed, _ = hashed_rows(values, numbered, workers)
     if targets is None:

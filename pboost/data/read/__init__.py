@@ -1,1 +1,1 @@
-"""Reading of X and y: data frames, sequences, files and batches as numbers and categories."""
+"""Read X and y from data frames, sequences, files and batches."""

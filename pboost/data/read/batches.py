@@ -1,4 +1,4 @@
-"""Reading of tables in batches of rows, and joining of their categories."""
+"""Read tables in batches of rows, and merge their categories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pboost.data.read.frames import of_frame, whole_column
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 
-#: Hint for text that may not be categorical, for batches, which cannot use `categorical_features`.
+#: Hint for text in batches that may not be categorical.
 DECLARED = "convert it to a categorical dtype"
 
 
@@ -42,7 +42,7 @@ class PartLevels:
     n_rows : int
         Number of rows.
     table : Table
-        Categories that occur, and the order of ordered ones.
+        Categories that occur, and the order of ordered categories.
     has_values : ndarray of bool, shape (d,)
         Whether a feature has a known value.
     counts, mass : list of ndarray of int64
@@ -86,7 +86,7 @@ def has_categories(parts: Sequence[Features]) -> bool:
 
 
 def shared_levels(all_parts: PartLevels, names: tuple[str, ...] | None) -> Table:
-    """Return the description of the whole table; if there are too many categories, merge some.
+    """Return the description of the whole table; merge rare categories if there are too many.
 
     Raises ValueError for text that looks like an identifier.
     """
@@ -109,7 +109,7 @@ def joined_levels(
 ) -> PartLevels:
     """Join the categories of all parts.
 
-    Raises TypeError if a column has text in some parts and numbers in others, or different orders.
+    Raises TypeError if the type or the order of the categories differs between parts.
     """
     d = parts[0].table.n_features
     columns = [_joined(parts, j, column_label(names, j)) for j in range(d)]
@@ -128,7 +128,7 @@ def joined_levels(
 def _joined(
     parts: Sequence[PartLevels], j: int, label: str
 ) -> tuple[Array | None, Array | None, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the categories of a feature, their order, and the rows and weight of each."""
+    """Return the categories of a feature, their order, numbers of rows, and weights."""
     holders = [part for part in parts if part.table.values_of(j) is not None]
     if not holders:
         return None, None, _NONE, _NONE
@@ -142,7 +142,7 @@ def _joined(
     counts, mass = np.zeros((2, len(every)), dtype=np.int64)
     np.add.at(counts, place, np.concatenate([part.counts[j] for part in some]))
     np.add.at(mass, place, np.concatenate([part.mass[j] for part in some]))
-    is_there = counts > 0  # rows left out may have had other categories
+    is_there = counts > 0  # drop categories without rows
     return every[is_there], None, counts[is_there], mass[is_there]
 
 
@@ -151,7 +151,7 @@ def _is_order(order: Array, before: Array | None) -> bool:
 
 
 def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
-    """Raise TypeError if a column has different types, or orders, in some parts."""
+    """Raise TypeError if the type or the order of the categories differs between parts."""
     kinds: dict[str, str] = {}
     orders: list[tuple[Array | None, str]] = []
     for part in parts:
@@ -171,8 +171,8 @@ def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
         is_same = before is None if order is None else _is_order(order, before)
         if not is_same:
             raise TypeError(
-                f"X: {label}: expected categories in the same order everywhere, got another "
-                f"order in {where} than in {first}"
+                f"X: {label}: expected the same order of categories everywhere, got different "
+                f"orders in {first} and {where}"
             )
 
 
@@ -187,7 +187,7 @@ FORMATS = {
 
 
 class Batch(NamedTuple):
-    """Rows of a table: X, targets, and weights or None, before any check."""
+    """Unchecked rows of a table: X, targets, and weights or None."""
 
     X: TableLike
     y: object
@@ -206,7 +206,7 @@ def batches_of(source: object, target: str | None, weight: str | None) -> Batche
     TypeError, ValueError
         If the source is not a table, can be read only once, or does not match `target`.
     ImportError
-        If files are to be read and pyarrow is not installed.
+        If the source contains paths and pyarrow is not installed.
     """
     for name, column in (("target", target), ("weight", weight)):
         if column is not None and not isinstance(column, str):
@@ -336,7 +336,7 @@ def _column(frame: object, place: int) -> Any:
     return whole_column(of_frame(pick_columns(frame, [place]), 1)[0])
 
 
-#: Number of batches whose categories are joined at a time.
+#: Number of batches whose categories are merged together.
 JOINED = 32
 
 
@@ -361,7 +361,7 @@ def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
 
 
 class BatchReader:
-    """Reader of batches that checks that all have the same features.
+    """Read batches and check that all batches have the same features.
 
     Attributes
     ----------
@@ -388,7 +388,7 @@ class BatchReader:
         return self._trained
 
     def is_weighed(self) -> bool:
-        """Return whether the first batch has weights; raise ValueError without batches."""
+        """Return whether the first batch has weights; raise ValueError if there are no batches."""
         for batch in self._batches():
             return batch.weights is not None
         raise ValueError("source: expected at least one batch, got none")
@@ -421,7 +421,7 @@ class BatchReader:
         self._trained = self._weighs = self._is_text = self.n_known = None
 
     def find_levels(self, total: float | None) -> None:
-        """Find the categories in all batches; `total` is the sum of the weights or None."""
+        """Collect the categories of all batches; `total` is the sum of the weights or None."""
         parts: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:

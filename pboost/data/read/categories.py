@@ -15,7 +15,7 @@ from pboost.values import Array, FloatArray
 
 #: Number of rows read at a time.
 BLOCK = 8192
-#: Text is no category if more than this fraction of the rows have a value that occurs once.
+#: Text columns in which more than this fraction of the values occur once are not categorical.
 MOST_SINGLE = 0.5
 #: Hint for text that may not be categorical.
 NAMED = "pass it in categorical_features"
@@ -31,7 +31,7 @@ class ColumnReader:
     takes_text : bool
         Whether text columns are categorical without being listed.
     is_part : bool
-        Whether the rows are a part of a table, which does not show if text is categorical.
+        Whether the rows are only a part of a table. The check for identifiers is then skipped.
 
     Attributes
     ----------
@@ -46,7 +46,9 @@ class ColumnReader:
     def read(
         self, source: Source, out: Array, label: str, is_named: bool, column: int
     ) -> tuple[Array | None, Array | None]:
-        """Encode one column; return its unordered and its ordered categories, or None.
+        """Encode one column; return its unordered categories and its ordered categories.
+
+        Either result may be None.
 
         `column` is the position of the feature in training.
         """
@@ -73,7 +75,7 @@ class ColumnReader:
 
 
 def match_levels(known: Table, column: int, out: Array, levels: Array | None, label: str) -> None:
-    """Replace the category numbers of new rows by those of training, after a check of types."""
+    """Check the types of new rows, and convert their categories to the training numbers."""
     values, kind = known.values_of(column), "numbers" if levels is None else kind_of(levels)
     if values is None:
         if levels is not None and len(levels):
@@ -93,7 +95,7 @@ def match_levels(known: Table, column: int, out: Array, levels: Array | None, la
 def lightest_joined(
     values: Array, table: Table, weights: NDArray[np.float64] | None
 ) -> tuple[Array, Table]:
-    """Merge the categories of least weight if a feature has too many; return values and table."""
+    """Merge the categories of smallest weight if there are too many; return values and table."""
     values, levels = values.copy(), list(table.categories)
     other: list[Array | None] = [None] * len(levels)
     for j, level_values in enumerate(levels):
@@ -131,7 +133,7 @@ def without_absent(
 
 
 def heaviest(mass: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the categories that keep their number, and those that share the last one."""
+    """Return the categories with their own number, and the categories that share a number."""
     by_mass = np.argsort(-mass, kind="stable")
     return np.sort(by_mass[: MOST_LEVELS - 1]), np.sort(by_mass[MOST_LEVELS - 1 :])
 
@@ -151,12 +153,14 @@ def as_levels(values: Array, label: str) -> Array:
         if all(issubclass(kind, bool | np.bool_) for kind in kinds):
             return values.astype(np.bool_)
         if any(issubclass(kind, str) for kind in kinds):
-            raise TypeError(f"X: {label}: expected text only, got others; convert it to text")
+            raise TypeError(
+                f"X: {label}: expected text in every row, got other values; convert it to text"
+            )
     if values.dtype.kind in "Ub":
         return values
     numbers = to_numbers(values, label).astype(np.float64, copy=False)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"X: expected finite numbers as categories of {label}, got others")
+        raise ValueError(f"X: expected finite numbers as categories of {label}, got infinity")
     return numbers
 
 
@@ -206,7 +210,9 @@ def _place_values(
             codes[~hidden] = [place[value] for value in strings]
             out[rows] = codes
         if "U" in kinds and len(kinds) > 1:
-            raise TypeError(f"X: {label}: expected text only, got others; convert it to text")
+            raise TypeError(
+                f"X: {label}: expected text in every row, got other values; convert it to text"
+            )
     if "U" in kinds:
         texts = as_text(list(place), f"X: expected text in {label}")
         levels, number = np.unique(texts, return_inverse=True)
@@ -237,7 +243,9 @@ def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | No
             ]
             are_text = [issubclass(kind, str) for kind in set(map(type, strings))]
             if any(are_text) and not all(are_text):
-                raise TypeError(f"X: {label}: expected text only, got others; convert it to text")
+                raise TypeError(
+                    f"X: {label}: expected text in every row, got other values; convert it to text"
+                )
             if not any(are_text):
                 return None
     return strings, hidden
@@ -276,11 +284,11 @@ def level_counts(
 def refuse_identifier(counts: NDArray[np.int64], n: int, label: str, named: str = NAMED) -> None:
     """Raise ValueError if more than half of n rows have a value that occurs once.
 
-    `named` is the hint for true categories.
+    `named` is the hint for a column that is categorical.
     """
     single = int(np.count_nonzero(counts == 1))
     if single > MOST_SINGLE * n:
         raise ValueError(
             f"X: {label}: expected categories, got text with a unique value in {single} of {n} "
-            f"rows, like an identifier; drop the column, or if it is categorical {named}"
+            f"rows, like an identifier; drop the column, or if it is categorical, {named}"
         )

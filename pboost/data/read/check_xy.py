@@ -43,12 +43,12 @@ TASKS: tuple[Task, ...] = get_args(Task)
 #: Hint for more than two classes. "{}" is replaced by the name of the fit function.
 ONE_OF_EACH = "pb.fit_one_vs_rest(pb.{}, X, y) fits one model per class"
 #: Hint for continuous targets in a classification.
-REGRESSIONS = 'for a regression use a fit function with task="regression"'
+REGRESSIONS = 'for regression, use a fit function with task="regression"'
 #: With more distinct integers than this, the task is ambiguous.
 MOST_CLASSES = 20
 #: Largest absolute value of a regression target.
 MOST_TARGET = 1e150
-#: Powers of two with larger exponents may not be normal float64 numbers.
+#: Maximum exponent of a power of two that is computed as a float64 number.
 MOST_EXPONENT = 1000
 
 
@@ -74,8 +74,8 @@ def as_features(X: TableLike, categorical_features: object = None) -> Features:
     ------
     ValueError
         If `X` is not two-dimensional, has no columns or too many rows or columns for int32,
-        contains an integer that float64 cannot represent, or has text of which most values occur
-        once.
+        contains an integer that float64 cannot represent, or has a text column in which most
+        values occur once.
     TypeError
         If a column contains neither numbers nor categories.
     """
@@ -101,7 +101,8 @@ def with_categories(X: TableLike, categorical_features: Categorical) -> Any:
         if not named_columns("categorical_features", categorical_features):
             return X
         raise ValueError(
-            f"categorical_features: expected None with {type(X).__name__}; pass it on creation"
+            f"categorical_features: expected None with {type(X).__name__}; pass it when you create "
+            "the columns"
         )
     return as_features(X, categorical_features)
 
@@ -129,7 +130,8 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
     Raises
     ------
     ValueError
-        If features are missing or unknown, or one has changed between numbers and categories.
+        If features are missing or unknown, or a feature was numeric in training and is now
+        categorical, or vice versa.
     TypeError
         As for `as_features`.
     """
@@ -188,10 +190,7 @@ def is_clean(features: Features) -> bool:
 
 
 def find_holes(features: Features) -> NDArray[np.bool_] | None:
-    """Return a mask of the features with missing values, or None; reject infinities.
-
-    Complete data need a single pass.
-    """
+    """Return a mask of the features with missing values, or None; reject infinities."""
     values = features.values
     has_missing: NDArray[np.bool_] | None = None
     for start in range(0, len(values), BLOCK):
@@ -226,9 +225,9 @@ def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
 def training_features(
     features: Features, weights: NDArray[np.float64] | None, takes: Takes
 ) -> Features:
-    """Return the features of training data, with a table if any is special.
+    """Return the features of training data, with a table unless all are complete and numeric.
 
-    If a feature has more than 255 categories, the rarest ones share a number.
+    If a feature has more than 255 categories, the rarest categories share a number.
 
     Raises
     ------
@@ -312,8 +311,8 @@ def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArra
     Raises
     ------
     ValueError
-        If `y` is not one-dimensional, has another length, is empty, contains missing values, has
-        too few or too many classes, or is a continuous target.
+        If `y` is not one-dimensional, has the wrong length, is empty, contains missing values,
+        has too few or too many classes, or is a continuous target.
     TypeError
         If the class labels are not all numbers or all strings.
     """
@@ -330,7 +329,7 @@ def check_label_values(values: Array, two: str | None, instead: str = ONE_OF_EAC
     """
     if is_continuous(values):
         raise ValueError(
-            f"y: expected class labels, got {len(values)} distinct numbers with fractions; "
+            f"y: expected class labels, got {len(values)} distinct non-integer numbers; "
             f"{REGRESSIONS}; convert numbers that are class names to strings"
         )
     if two is not None:
@@ -436,7 +435,7 @@ def _are_kept(values: Sequence[Any]) -> bool:
 
 
 def places_among(values: Array, sought: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the position of each item in the sorted values, and whether it is one of them."""
+    """Return the position of each item in the sorted values, and whether they contain it."""
     place = np.minimum(np.searchsorted(values, sought), len(values) - 1)
     return place, values[place] == sought
 
@@ -449,7 +448,7 @@ def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
     code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
     row = 0
     if (row_labels.dtype.kind == "U") == (classes.dtype.kind == "U"):
-        if isinstance(row_labels, RowLabels):  # look up each class once, not each row
+        if isinstance(row_labels, RowLabels):  # look up classes instead of rows
             code, is_known = places_among(classes, row_labels.classes)
             code, is_known = code[row_labels.codes], is_known[row_labels.codes]
         else:
@@ -470,8 +469,8 @@ def as_targets(y: object, n: int) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If `y` is not one-dimensional, has another length, is empty, or contains missing values,
-        numbers beyond 1e150, whose squares may overflow, or integers that float64 cannot represent.
+        If `y` is not one-dimensional, has the wrong length, is empty, or contains missing values,
+        numbers beyond 1e150, or integers that float64 cannot represent.
     TypeError
         If `y` is not numeric.
     """
@@ -593,7 +592,7 @@ def weights_of_some(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float
 
 
 def scaled_weights(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Scale weights by a power of two to a maximum in [1/2, 1); return them and its exponent.
+    """Scale weights by a power of two to a maximum in [1/2, 1); also return the exponent.
 
     Sums of the scaled weights, and of their products with squares, do not overflow.
     """

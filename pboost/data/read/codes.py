@@ -15,9 +15,9 @@ from pboost.values import Array, freeze
 class RowLabels(NDArrayOperatorsMixin):
     """Text labels of rows, stored as integer codes.
 
-    Fit functions accept it as `y` without creating an array of strings. It supports ``len``,
-    comparison with a label and indexing, like an array. ``numpy.asarray(y)`` creates an array of
-    strings as wide as the longest label.
+    Fit functions accept the object as `y` without creating an array of strings. Like an array, it
+    supports ``len``, indexing and comparison with a label. ``numpy.asarray(y)`` creates an array of
+    strings.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def distinct(values: Array | RowLabels) -> Array:
 
 
 def as_codes(values: Array | RowLabels) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted distinct values, and the position in them of each entry."""
+    """Return the sorted distinct values, and the position of each entry among them."""
     sorted_values = distinct(values)
     return sorted_values, codes_among(values, sorted_values)
 

@@ -30,8 +30,8 @@ class Features:
     NaN is a missing value. Categorical features, ordered or not, contain category numbers, which
     `table` maps to categories; `table` is None if all features are numeric.
 
-    Code that passes rows on must pass this object. The `values` alone would be read like a matrix
-    of the user, in which category numbers are numbers.
+    Pass this object to other functions, not only its `values`: without the table, category numbers
+    would be treated as numeric.
     """
 
     values: Array
@@ -54,7 +54,7 @@ class Features:
 
 
 def is_frame(X: TableLike) -> bool:
-    """Return whether `X` is a data frame; raise TypeError for a lazy one."""
+    """Return whether `X` is a data frame; raise TypeError for a lazy data frame."""
     if isinstance(X, np.ndarray):
         return False
     for ask in ("collect", "compute"):
@@ -116,7 +116,7 @@ def read_matrix(
 
 
 def read_rows(X: TableLike) -> tuple[Features, list[int]]:
-    """Convert a part of the rows of a table; also return its text columns.
+    """Convert a part of the rows of a table; return the features and the text columns.
 
     Text columns are categorical only if most values in the whole table repeat.
     """
@@ -304,7 +304,7 @@ class RowTable:
 
 
 def as_rows(X: Any) -> RowTable:
-    """Return X as selectable rows; only sequences are converted.
+    """Return X as rows that can be selected; only sequences are converted.
 
     Raises
     ------
@@ -315,9 +315,7 @@ def as_rows(X: Any) -> RowTable:
         If X is sorted or binned columns, or a sparse matrix.
     """
     if hasattr(X, "n_bins"):
-        raise TypeError(
-            f"X: expected an array or a data frame, got {type(X).__name__} without rows"
-        )
+        raise TypeError(f"X: expected an array or a data frame, got {type(X).__name__}")
     if is_frame(X):
         names = column_names(X)
         rows = RowTable(X, len(X), len(names), names, None)
@@ -331,7 +329,7 @@ def as_rows(X: Any) -> RowTable:
         rows = RowTable(X, len(X), n_features, None, X.shape[1:])
     if rows.n_features < 1 or max(rows.n_rows, rows.n_features) > INT32_MAX:
         raise ValueError(
-            f"X: expected 1 to {INT32_MAX} columns and at most as many rows, got "
+            f"X: expected at most {INT32_MAX} rows and 1 to {INT32_MAX} columns, got "
             f"{rows.n_rows} rows, {rows.n_features} columns"
         )
     return rows

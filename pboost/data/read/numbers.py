@@ -43,9 +43,9 @@ def matrix_to_float(values: Array) -> Array:
 
 def are_small(numbers: Array) -> bool:
     """Return whether all numbers are at most EXACT in size; fast for single rows."""
-    if numbers.size > FEW:  # BLAS would start all its threads
+    if numbers.size > FEW:  # BLAS would use all its threads
         return bool(numbers.max() <= EXACT and numbers.min() >= -EXACT)
-    return bool(np.vdot(numbers, numbers) < SMALL)  # gives no warnings, unlike dot()
+    return bool(np.vdot(numbers, numbers) < SMALL)  # unlike dot(), this emits no warnings
 
 
 def has_rounded(values: Array) -> bool:
@@ -64,7 +64,7 @@ def first_inexact(values: Array) -> int:
     flat = values.ravel()
     size = flat.astype(np.uint64)
     size = np.where(flat < 0, ~size + 1, size)
-    lowest = np.maximum(size & (~size + 1), 1)  # the lowest bit that is set
+    lowest = np.maximum(size & (~size + 1), 1)  # the lowest nonzero bit
     is_exact = size // lowest <= EXACT
     return first_false(is_exact)
 
@@ -117,7 +117,8 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
     except OverflowError:
         row = first + next(i for i, v in enumerate(column) if _is_number(v) is None)
         raise ValueError(
-            f"X: {label}: expected numbers in the range of float64, got a larger one in row {row}"
+            f"X: {label}: expected numbers in the range of float64, got a larger number in "
+            f"row {row}"
         ) from None
     except (TypeError, ValueError):
         row = next(i for i, v in enumerate(column) if _is_number(v) is False)
@@ -138,7 +139,7 @@ def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
 
 
 def _is_number(value: Any) -> bool | None:
-    """Return whether a value is a number or None; return None if it overflows float64."""
+    """Return True for a number or None, None for a number beyond float64, and False otherwise."""
     if isinstance(value, np.ndarray):
         return False
     try:

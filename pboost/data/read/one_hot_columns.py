@@ -43,7 +43,7 @@ class OneHot:
     columns : tuple of int
         Positions of the categorical features, in increasing order.
     values : tuple of ndarray
-        Sorted categories of each: numbers, booleans or strings. Read-only.
+        Sorted categories of each categorical feature: numbers, booleans or strings. Read-only.
     n_features : int
         Number of features before encoding.
     feature_names : tuple of str or None
@@ -59,7 +59,7 @@ class OneHot:
     def names(self) -> tuple[str, ...]:
         """Feature names after encoding, such as ``colour=red`` or ``x[2]=1``.
 
-        Other features keep their name; without names they are called ``x[j]``.
+        Other features keep their names, or are called ``x[j]`` if X has no names.
         """
         names: list[str] = []
         for j in range(self.n_features):
@@ -79,7 +79,7 @@ class OneHot:
         X : array_like of shape (n, n_features), or data frame
             Rows with the same features as in training. Data frame columns may be in any order.
         unknown : {"error", "zeros"}
-            What to do with unknown categories: raise an error, or encode them as zeros.
+            Whether to raise an error for unknown categories, or encode them as zeros.
 
         Returns
         -------
@@ -92,8 +92,8 @@ class OneHot:
         ValueError
             If a feature or a value is missing, or a category is unknown.
         TypeError
-            If a feature that is not encoded is not numeric, or an encoded one has changed between
-            numbers and strings.
+            If a feature that is not encoded is not numeric, or a categorical feature has changed
+            between numbers and strings.
         """
         check_choice("unknown", unknown, get_args(Unknown))
         table_names, columns, n_rows = _read(X)
@@ -127,7 +127,7 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
         Training rows. An array can contain objects or strings.
     columns : sequence of str or int, optional
         Names (for a data frame) or positions of the categorical features. By default all
-        non-numeric ones. Pass it if numbers represent categories.
+        non-numeric features. Pass `columns` if numbers represent categories.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
         If a column does not exist or is listed twice, if a value is missing (None, NaN), or if two
         encoded columns would have the same name.
     TypeError
-        If a column contains other types than numbers, booleans and strings, or a mixture.
+        If a column contains values other than numbers, booleans and strings, or mixed types.
 
     Examples
     --------
@@ -175,8 +175,8 @@ def one_hot(
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Replace each categorical feature by one column of zeros and ones per category.
 
-    Training and test rows can contain different categories. To encode them alike, use
-    `fit_one_hot`.
+    Training and test rows can contain different categories. To encode both in the same way,
+    use `fit_one_hot`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def one_hot(
         Rows to encode. An array can contain objects or strings.
     columns : sequence of str or int, optional
         Names (for a data frame) or positions of the categorical features. By default all
-        non-numeric ones. Pass it if numbers represent categories.
+        non-numeric features. Pass `columns` if numbers represent categories.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def one_hot(
         If a column does not exist or is listed twice, if a value is missing (None, NaN), or if two
         encoded columns would have the same name.
     TypeError
-        If a column contains other types than numbers, booleans and strings, or a mixture.
+        If a column contains values other than numbers, booleans and strings, or mixed types.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
         return *frame_columns(X), len(X)
     refuse_sparse(X)
     reject_masked("X", X)
-    # As objects, since NumPy would convert numbers beside strings to strings.
+    # NumPy would convert a mixture of numbers and strings to strings; keep objects.
     values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if values.ndim != 2:
         raise ValueError(f"X: expected two dimensions (rows, columns), got shape {values.shape}")

@@ -1,4 +1,4 @@
-"""Description of the features of a table: numeric or categorical, and with missing values or not.
+"""Description of the features of a table: types, categories and missing values.
 
 A table is converted to a float matrix, in which NaN is a missing value and categorical features
 contain category numbers. The description maps these numbers to categories.
@@ -34,9 +34,9 @@ Levels: TypeAlias = tuple[Array | None, ...]
 
 
 class Takes(NamedTuple):
-    """Kinds of features, besides complete numeric ones, that a model or weak learner supports.
+    """Support of a model or weak learner for missing values and categorical features.
 
-    The fields are for missing values (``holes``) and categorical features (``levels``).
+    Missing values are supported if `holes` is True, categorical features if `levels` is True.
     """
 
     holes: bool = False
@@ -72,7 +72,7 @@ class Table:
     has_missing: NDArray[np.bool_]
     other: Levels | None = None
     order: Levels | None = None
-    #: Bytes that are equal exactly for equal tables.
+    #: Bytes that identify the table: equal tables have equal bytes.
     key: bytes = field(init=False, repr=False)
 
     #: Arrays in a model file and their dtypes. None is for strings of any length.
@@ -95,7 +95,7 @@ class Table:
             else:
                 object.__setattr__(self, name, tuple(entries) if name == "categories" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
-        # Strings stay separate, because in one array all would be as wide as the longest.
+        # One array of all strings would be as wide as the longest string.
         *arrays, text = self._listed()
         entries = [array.dtype.str.encode() + array.tobytes() for array in arrays]
         words = json.dumps([part.tolist() for part in text])
@@ -131,7 +131,7 @@ class Table:
         return [j for j in range(self.n_features) if self.values_of(j) is not None]
 
     def with_holes(self, has_missing: NDArray[np.bool_] | None) -> Table:
-        """Return a copy with this mask of features with missing values, or none."""
+        """Return a copy with this mask of features with missing values; None means no feature."""
         if has_missing is None:
             has_missing = np.zeros(self.n_features, dtype=np.bool_)
         return replace(self, has_missing=has_missing)
@@ -198,7 +198,7 @@ class Table:
         return True
 
     def has_shared(self, column: int) -> bool:
-        """Return whether some categories of a feature share a number, and cannot be recovered."""
+        """Return whether some categories of a feature share a number."""
         return self._of("other", column) is not None
 
     def _all_values(self, column: int) -> list[Array]:
@@ -218,7 +218,7 @@ class Table:
         return dict(zip(self.stored, (*arrays, np.concatenate(text)), strict=True))
 
     def _listed(self) -> tuple[Array, Array, Array, Array, list[Array]]:
-        """Return the arrays of a file; strings are not concatenated."""
+        """Return the arrays of a file, with the strings of each feature as a separate array."""
         kind = self.has_missing.astype(np.uint8) * np.uint8(_HOLES)
         columns, sizes = [], [0]
         parts: dict[bool, list[Array]] = {True: [np.empty(0, "<U1")], False: [np.empty(0)]}
@@ -308,10 +308,11 @@ class Table:
 
 
 def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
-    """Return a table with which rows can be encoded once for all models of these tables.
+    """Return a table for encoding rows once for all models with these tables.
 
-    If a feature has different category numbers in some tables, it gets one number for each known
-    category, even if there are more than 255. It is numeric if one table treats it as numeric.
+    If the category numbers of a feature differ between the tables, each known category gets its own
+    number, even if there are more than 255. The feature is numeric if
+    one table treats it as numeric.
     """
     known = _known(tables, n_features)
     if not known or all(table == known[0] for table in known[1:]):
@@ -333,7 +334,7 @@ def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
 
 
 def first_unlike(tables: Sequence[Table | None], n_features: int) -> int | None:
-    """Return the first feature with different category numbers in some tables, or None."""
+    """Return the first feature whose category numbers differ between the tables, or None."""
     known = _known(tables, n_features)
     return next((j for j in range(n_features) if not _are_alike(known, j)), None)
 
@@ -347,7 +348,7 @@ def _are_alike(tables: Sequence[Table], column: int) -> bool:
 
 
 def text_bytes(values: Sequence[str]) -> int:
-    """Return the size in bytes of an array of strings, all as wide as the longest."""
+    """Return the size in bytes of an array of strings with the width of the longest string."""
     return len(values) * max(map(len, values), default=0) * np.dtype("U1").itemsize
 
 
@@ -366,8 +367,8 @@ def column_order(names: tuple[str, ...] | None, actual: tuple[str, ...] | None) 
         )
     if len(set(names)) < len(names):
         raise ValueError(
-            "X: expected columns in the order of training, because two have the same name; reorder "
-            "or rename them"
+            "X: expected the column order of training, because two columns have the same name; "
+            "reorder or rename the columns"
         )
     place = {name: j for j, name in enumerate(actual)}
     return [place[name] for name in names]
@@ -431,7 +432,7 @@ def kind_of(values: Array) -> str:
 
 
 def _places(known: Array, values: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the positions of values among sorted ones, and whether they are equal."""
+    """Return the position of each value in a sorted array, and whether the array contains it."""
     if not len(known):
         return np.zeros(len(values), dtype=np.intp), np.zeros(len(values), dtype=np.bool_)
     place = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -468,7 +469,7 @@ def _check_members(kind: Array, column: Array, start: Array, number: Array, text
     if len(column) and not (column.min() >= 0 and column.max() < len(kind)):
         raise ValueError(f"category_column: expected values in [0, {len(kind)})")
     if (len(column) and (np.diff(column) < 0).any()) or (column[2:] == column[:-2]).any():
-        raise ValueError("category_column: expected increasing columns, each at most twice")
+        raise ValueError("category_column: expected increasing numbers, each at most twice")
     what, listed = kind & 3, np.unique(column)
     if (kind > 15).any() or not np.array_equal(np.flatnonzero(what), listed):
         raise ValueError("category_kind: expected a type for exactly the listed columns")
