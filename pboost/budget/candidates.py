@@ -150,6 +150,7 @@ class Fits:
             task=self.task_of_builders,
             multi_strategy="multi_output_tree" if has_one else "one_output_per_tree",
             max_depth=None,
+            leaf_shrinkage=0.0,
             rng=self.rng(number),
             **self.options,
             **options,

@@ -299,6 +299,7 @@ def distill(
         max_depth=None,
         min_child_weight=held,
         l2_regularization=held,
+        leaf_shrinkage=0.0,
         leaf_update="newton",
         n_threads=n_threads,
     )

@@ -166,7 +166,7 @@ class Loss:
     is_summed: ClassVar[bool] = False
     max_delta_step: ClassVar[float | None] = None
     held: ClassVar[float] = 2.0
-    shrinkage: ClassVar[float] = 2.0
+    shrinkage: ClassVar[float] = 0.0
     kernel_at_0: ClassVar[float | None] = None
     elsewhere: ClassVar[str] = ""
     use: ClassVar[str] = ""

@@ -76,6 +76,7 @@ class Logistic(Loss):
     """Log loss ln(1 + exp(-y f)). f is the log odds."""
 
     name: ClassVar[str] = "log_loss"
+    shrinkage: ClassVar[float] = 2.0
     link: ClassVar[str] = "log odds"
     is_summed: ClassVar[bool] = True
     elsewhere: ClassVar[str] = (
@@ -226,6 +227,7 @@ class Softmax(Loss):
     link: ClassVar[str] = "softmax"
     is_multiclass: ClassVar[bool] = True
     held: ClassVar[float] = 1.0
+    shrinkage: ClassVar[float] = 2.0
     elsewhere: ClassVar[str] = (
         "multiclass multi:softmax multi:softprob multi_logloss multinomial categorical_crossentropy"
         + LOG_LOSS

@@ -305,10 +305,9 @@ def fit_gradient_boosting(
     `leaf_shrinkage` compares the Newton steps of two children, t**2 = (G1 / H1 - G2 / H2)**2 / v,
     with an estimate v of the variance of the difference. From the root to the leaves, a child's
     step is that of its parent plus the difference of both times max(0, 1 - leaf_shrinkage / t**2).
-    "auto" is 1.5 for the squared error and 2 for other losses. It is 0 for losses without a second
-    derivative, custom losses, "multi_output_tree" and an exact search. With
-    ``n_estimators="auto"``, 200 trees are fitted if trees 31 to 40 keep at least 0.6 of the squared
-    leaf values.
+    "auto" is 2 for the log loss and softmax, 1.5 for the squared error, and 0 for other losses,
+    "multi_output_tree" and an exact search. With ``n_estimators="auto"``, 200 trees are fitted if
+    shrinkage keeps at least 0.6 of the squared leaf values of trees 31 to 40.
 
     In a binned search, gradients are rounded first, and their sums are exact. The model therefore
     depends neither on the order of the rows nor on the processor. If the ratios of all weights to a
@@ -467,8 +466,7 @@ def _shrinkage(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> float:
     if not isinstance(shrinkage, str):
         return float(shrinkage)
     is_single = options["multi_strategy"] == "one_output_per_tree"
-    is_known = is_of_package(loss) and loss.has_curvature
-    return loss.shrinkage if is_single and not is_exact and is_known else 0.0
+    return loss.shrinkage if is_single and not is_exact and is_of_package(loss) else 0.0
 
 
 def _leaf_update(leaf_update: str, loss: Loss) -> str:

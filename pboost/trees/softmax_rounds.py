@@ -48,7 +48,7 @@ class ClassRounds:
     def __init__(self, n_trees: int, total: float) -> None:
         self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
         #: Mean of `Rounds.kept` over the trees of the last round.
-        self.kept = 1.0
+        self.kept = 0.0
 
     def halved(self, steps: Steps) -> Steps:
         """Return the options for leaf values. With two classes, trees take half a step."""

@@ -166,7 +166,7 @@ class Rounds:
         #: With `leaf_shrinkage`: squared gradients, and weights as integers times `weight_scale`.
         self.squares = np.empty(0)
         #: Sum of squared values of the last tree after shrinkage, divided by that before.
-        self.kept = 1.0
+        self.kept = 0.0
         self.weight_units, self.weight_scale = None, 1.0
         if steps.shrinkage:
             self.weight_units, self.weight_scale = weight.in_exact_units()
@@ -561,7 +561,7 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number, self.kept = 0.0, 0, 1.0  # only the first changes here
+        self.mean_loss, self.number, self.kept = 0.0, 0, 0.0  # only the first changes here
         #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()

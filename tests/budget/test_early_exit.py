@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost.models.early_exit_model import Trajectory, trajectory
@@ -25,9 +26,9 @@ MODELS = {
     "chain": lambda: pb.fit_adaboost(FIT, TWO, n_estimators=60),
     "chain of trees": lambda: pb.fit_matryoshka(FIT, TWO, **CHAIN),
     "chain, votes": lambda: pb.fit_matryoshka(FIT, THREE, **CHAIN),
-    "stagewise": lambda: pb.fit_gradient_boosting(FIT, TWO, loss="log_loss", n_estimators=30),
-    "softmax": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=12),
-    "vectors": lambda: pb.fit_gradient_boosting(
+    "stagewise": lambda: fit_shallow(FIT, TWO, loss="log_loss", n_estimators=30),
+    "softmax": lambda: fit_shallow(FIT, THREE, loss="softmax", n_estimators=12),
+    "vectors": lambda: fit_shallow(
         FIT, THREE, loss="softmax", n_estimators=12, multi_strategy="multi_output_tree"
     ),
     "forest": lambda: pb.fit_random_forest(FIT, TWO, n_estimators=15, rng=0),

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from reference.pay_exit import purse, walks
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost.models.early_exit_model import feature_cost_trajectory, where_left
@@ -24,7 +25,7 @@ PRICE, GROUPS = {0: 1.0, 1: 5.0, 2: 3.0, 3: 0.0, 4: 0.0, "draw": 2.0}, {"draw": 
 PRICED = {"feature_costs": PRICE, "cost_groups": GROUPS}
 MODELS = {
     "stagewise": partial(
-        pb.fit_gradient_boosting,
+        fit_shallow,
         y=TWO[FIT],
         loss="log_loss",
         n_estimators=12,
@@ -32,11 +33,9 @@ MODELS = {
         **PRICED,
         cost_tradeoff=0.002,
     ),
-    "softmax": partial(
-        pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", n_estimators=6, max_depth=1
-    ),
+    "softmax": partial(fit_shallow, y=THREE[FIT], loss="softmax", n_estimators=6, max_depth=1),
     "vectors": partial(
-        pb.fit_gradient_boosting,
+        fit_shallow,
         y=THREE[FIT],
         loss="softmax",
         n_estimators=6,

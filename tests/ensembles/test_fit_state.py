@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost.growth.graph_growth import Chain
@@ -76,13 +77,13 @@ def test_sums_are_the_same_bits(tmp_path, case, n_threads):
     common = {"sample_weight": weight, "n_threads": n_threads}
     given = options.get("validation")
     more = {"validation": given} if isinstance(given, tuple) else {}
-    kept = alone = pb.fit_gradient_boosting(X, y, n_estimators=2, **common, **options)
+    kept = alone = fit_shallow(X, y, n_estimators=2, **common, **options)
     state = pb.models.FitState()
     for steps in (1, 3, 1, 5):
         alone = pb.continue_fit(alone, X, y, n_estimators=steps, **common, **more)
         kept = pb.continue_fit(kept, X, y, n_estimators=steps, state=state, **common, **more)
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
-    at_once = pb.fit_gradient_boosting(X, y, n_estimators=12, **common, **options)
+    at_once = fit_shallow(X, y, n_estimators=12, **common, **options)
     assert bits(kept, tmp_path) == bits(at_once, tmp_path)
     assert (at_once.stop_reason != "all trees are there") == (case in ENDS)
 

@@ -252,6 +252,8 @@ def _of_sums() -> dict[str, PartitionFit]:
             "max_depth": 6,
         },
         "steps of at most .25, from zero": {"max_delta_step": 0.25, "init": "zero"},
+        "shrunk": {"leaf_shrinkage": 2.0, "max_depth": 5},
+        "shrunk, weights, words": {**WEIGHTED, "y": WORDS, "leaf_shrinkage": "auto"},
         "packed": {**numbers, "histogram_precision": "packed"},
         "wide": {"histogram_precision": "wide"},
         "wide, numbers, weights": {**numbers, **WEIGHTED, "histogram_precision": "wide"},

@@ -251,6 +251,10 @@ def of_sums() -> dict[str, Fit]:
         "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
         "columns of trees drawn": {**in_bins, "max_features_per_tree": 0.5},
         "columns of splits drawn": {**in_bins, "max_features": "sqrt", "max_depth": 4},
+        "shrunk": {**deep, "leaf_shrinkage": 2.0},
+        "shrunk, numbers, weights": {**deep, **numbers, **WEIGHTED, "leaf_shrinkage": 1.5},
+        "shrunk, three classes": {**deep, "leaf_shrinkage": "auto", "y": THREE},
+        "shrunk, number of trees": {**deep, "leaf_shrinkage": 2.0, "n_estimators": "auto"},
         "l2": {**in_bins, "l2_regularization": 2.0, "loss": "log_loss"},
         "held back": {
             **in_bins,

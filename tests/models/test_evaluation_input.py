@@ -100,7 +100,7 @@ def test_two_columns_of_one_name_cannot_be_put_in_order():
         frame, Y, n_estimators=1, weak_learner=pb.weak.from_estimator(FirstColumn())
     )
     assert pb.predict(model, frame).shape == (60,)
-    with pytest.raises(ValueError, match=r"^X: .* two have the same name"):
+    with pytest.raises(ValueError, match=r"^X: .* two columns have the same name"):
         pb.predict(model, frame.iloc[:, [2, 1, 0]])
 
 

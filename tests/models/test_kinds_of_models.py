@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from shallow import fit_shallow
 
 import pboost as pb
 
@@ -169,7 +170,7 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
         replace(pb.fit_probitboost(X, [0, 1], max_iter=1), slopes=[tiny], intercept=0.0),
     ]
     for loss in ("exponential", "log_loss", "squared_error", "probit"):
-        model = pb.fit_gradient_boosting(
+        model = fit_shallow(
             X, [0, 1], loss=loss, task="classification", n_estimators=1, init="zero", max_depth=1
         )
         value = np.sign(model.trees.value) * tiny

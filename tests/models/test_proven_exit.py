@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from oracle_learners import train_stump
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost.models.early_exit_model import trajectory
@@ -30,9 +31,9 @@ MODELS = {
     "functions": lambda: pb.fit_adaboost(
         X, Y, n_estimators=9, weak_learner=pb.weak.oracle(train_stump)
     ),
-    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=30),
-    "softmax": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=15),
-    "vectors": lambda: pb.fit_gradient_boosting(
+    "stagewise": lambda: fit_shallow(X, Y, loss="log_loss", n_estimators=30),
+    "softmax": lambda: fit_shallow(X, ZONE, loss="softmax", n_estimators=15),
+    "vectors": lambda: fit_shallow(
         X, ZONE, loss="softmax", n_estimators=15, multi_strategy="multi_output_tree"
     ),
     "forest": lambda: pb.fit_random_forest(X, Y, n_estimators=20, rng=0),
@@ -194,7 +195,7 @@ def test_sums_of_multiples_of_a_tenth():
 
 
 def test_what_is_refused():
-    numbers = pb.fit_gradient_boosting(X, X[:, 0], n_estimators=3)
+    numbers = fit_shallow(X, X[:, 0], n_estimators=3)
     with pytest.raises(NotImplementedError, match="a prediction is final only at the last stage"):
         pb.prediction_cost(numbers, X, exit="proven")
     assert pb.prediction_cost(numbers, X, exit="none").max() <= 9

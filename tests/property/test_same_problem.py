@@ -138,21 +138,24 @@ def recoded(fit, y):
 
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
-DRAWN = "Rows that are drawn are drawn by their position: bootstrap samples, subsamples, folds, and"
+DRAWN = (
+    "the order of the rows, unless rows are drawn at random. Bootstrap samples, subsamples, folds"
+)
 COUNTED = (
     "parameters that count rows: ``min_samples_leaf``, ``min_samples_split``, "
     "``categorical_smoothing``"
 )
 MULTIPLES = (
-    '``l2_regularization="auto"`` in gradient boosting. Its unit is the weight of which all weights'
+    '``l2_regularization="auto"`` and ``leaf_shrinkage`` in gradient boosting. Their unit is the '
+    "largest number of which all weights are multiples"
 )
 IN_UNIT = (
-    "numbers given as ``l2_regularization``, ``min_child_weight`` or ``min_split_gain`` in "
-    "gradient boosting"
+    "``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` are in the unit of the "
+    "weights"
 )
-BETWEEN = "so can a row outside of a bootstrap sample"
-VALUES = "or compare them with a measurement error, depend on the values themselves"
-NOISE = "``pb.weak.linear``, which tries directions with more noise if fewer rows arrive"
+BETWEEN = "a new row between these values can therefore take the other branch"
+VALUES = "and gaussian observations depend on the values of the features"
+NOISE = "``pb.weak.linear``, in which the search depends on the number of rows at a node"
 DIFFERENCES = {
     ("units", IN_UNIT): (
         "stagewise l2_regularization",
@@ -183,6 +186,10 @@ DIFFERENCES = {
         "stagewise squared_error",
         "stagewise softmax",
         "stagewise one tree",
+        "stagewise squared_error of numbers",
+        "stagewise l2_regularization",
+        "stagewise min_child_weight",
+        "stagewise min_split_gain",
     ),
     ("copies", NOISE): ("adaboost linear",),
     ("recoded", BETWEEN): ("forest", "bagging"),

@@ -73,6 +73,7 @@ ALSO_RIGHT = {
     "complexity": ("fraction", "large"),
     "categorical_smoothing": ("fraction", "large"),
     "l2_regularization": ("fraction", "large"),
+    "leaf_shrinkage": ("fraction", "large"),
     "categorical_features": ("list", "array"),
     "feature_costs": ("dict",),
 }

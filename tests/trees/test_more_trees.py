@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shallow import fit_shallow
 
 import pboost as pb
 
@@ -148,12 +149,12 @@ def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
 
 def test_a_fit_that_ended_by_itself_stays(tmp_path):
     X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 0, 1, 1, 1.0])
-    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=40, learning_rate=1.0)
+    options = {"loss": "squared_error", "learning_rate": 1.0, "l2_regularization": 0.0}
+    model = fit_shallow(X, y, n_estimators=40, **options)
     assert "no leaf" in model.stop_reason
     longer = pb.continue_fit(model, X, y, n_estimators=5)
     assert content(longer, tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=45, learning_rate=1.0),
-        tmp_path,
+        fit_shallow(X, y, n_estimators=45, **options), tmp_path
     )
 
 

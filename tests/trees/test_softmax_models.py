@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from round_cases import HELD
+from shallow import fit_shallow
 from softmax_cases import assert_same_model, data, mean_loss
 
 import pboost as pb
@@ -170,9 +171,9 @@ def test_options_change_models_and_are_kept():
 def test_no_column_is_monotone():
     X, y = data()
     with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*softmax"):
-        pb.fit_gradient_boosting(X, y, monotonic_cst={1: -1})
-    free = pb.fit_gradient_boosting(X, y, n_estimators=1, monotonic_cst={1: 0})
-    assert_same_model(free, pb.fit_gradient_boosting(X, y, n_estimators=1))
+        fit_shallow(X, y, monotonic_cst={1: -1})
+    free = fit_shallow(X, y, n_estimators=1, monotonic_cst={1: 0})
+    assert_same_model(free, fit_shallow(X, y, n_estimators=1))
 
 
 def test_validation_chooses_the_number_of_rounds():
@@ -373,13 +374,13 @@ def test_classes_of_one_row_and_more_classes_than_rows():
     y = y.astype("U9")
     y[7] = "single"
     free = {"l2_regularization": 0.0}
-    model = pb.fit_gradient_boosting(X, y, n_estimators=100, max_depth=4, **free)
+    model = fit_shallow(X, y, n_estimators=100, max_depth=4, **free)
     assert pb.predict(model, X)[7] == "single"
     X = np.arange(5.0)[:, None]
     share = np.random.default_rng(0).dirichlet(np.ones(9), 5)
-    model = pb.fit_gradient_boosting(X, y_proba=share, n_estimators=100, learning_rate=0.5, **free)
+    model = fit_shallow(X, y_proba=share, n_estimators=100, learning_rate=0.5, **free)
     np.testing.assert_allclose(pb.predict_proba(model, X), share, atol=0.05)
-    each = pb.fit_gradient_boosting(X, list("abcde"), n_estimators=20, **free)
+    each = fit_shallow(X, list("abcde"), n_estimators=20, **free)
     assert pb.predict(each, X).tolist() == list("abcde")
 
 

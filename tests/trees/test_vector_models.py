@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from round_cases import HELD
+from shallow import fit_shallow
 from softmax_cases import assert_same_model, data, mean_loss
 
 import pboost as pb
@@ -21,8 +22,8 @@ def test_two_labels_are_the_log_loss(leaf_update):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
     options = {"n_estimators": 20, "l2_regularization": 1.0, "leaf_update": leaf_update}
-    both = pb.fit_gradient_boosting(X, y, **ONE, **options)
-    first_model = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
+    both = fit_shallow(X, y, **ONE, **options)
+    first_model = fit_shallow(X, y, loss="log_loss", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
     assert np.array_equal(both.trees.feature, first_model.trees.feature)
     assert np.array_equal(both.trees.threshold, first_model.trees.threshold)

@@ -1,0 +1,8 @@
+"""Gradient boosting with trees of depth 3 that are not shrunk, for tests that depend on these."""
+
+import pboost as pb
+
+
+def fit_shallow(X, y=None, **options):
+    plain = {"n_estimators": 100, "max_depth": 3, "leaf_shrinkage": 0.0}
+    return pb.fit_gradient_boosting(X, y, **{**plain, **options})
