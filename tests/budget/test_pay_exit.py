@@ -169,7 +169,7 @@ def test_why_a_row_leaves_is_told():
     model = within("stagewise")
     joint = model.left(X[TEST]).joint
     row = X[TEST][np.flatnonzero((joint < joint.max()) & (joint > 0))[0]]
-    assert "and the next stage would cost column" in str(pb.explain(model, row))
+    assert "and the next stage would need column" in str(pb.explain(model, row))
     assert "a feature cost of" in repr(model)
     assert "budget" in pb.describe(model)
 
