@@ -77,8 +77,8 @@ class RandomForest(Trees):
     missing, subset_column, subset : ndarray or None
         The arrays of all trees, see `Tree`.
     table : Table or None
-        Types and categories of the training features, and which of them had missing values; see
-        `pboost.data.read.table`. None if all were numeric without missing values.
+        Type and categories of each training feature, and whether it had missing values; see
+        `pboost.data.read.table`. None if all features were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
