@@ -38,20 +38,21 @@ Flag = NDArray[np.int32]
 
 #: Cells (rows times features) below which a second thread costs more than it gains.
 MIN_CELLS = 200_000
-#: Cells that compiled code processes between two checks for signals, a few hundredths of a second.
+#: Cells that compiled code processes between checks for signals (a few hundredths of a second).
 CELLS_PER_CALL = 4_000_000
 #: Environment variables that users, schedulers and joblib set to limit the number of threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
-#: Pattern of an integer, or of the first in a list, as OpenMP allows one per nesting level.
+#: Pattern of an integer. OpenMP also allows a list, of which only the first number is used.
 WHOLE = re.compile(r"\s*\+?([0-9]{1,18})\s*(?:,.*)?$")
 
 
 def available_threads() -> int:
     """Return the number of threads that this process may use.
 
-    The result is the minimum of the available processors, the CPU quota of the container and the
-    environment variables ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. Variables that are not
-    positive integers are ignored. The result is 1 in a browser, which cannot start threads.
+    The result is the minimum of the available processors, the CPU quota of the container, and the
+    limits in the environment variables ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. Variables
+    that are not positive integers are ignored. In a browser, which cannot start threads, the
+    result is 1.
 
     Returns
     -------

@@ -131,7 +131,7 @@ class Model(Fitted):
     file_stop: ClassVar[str] = ""
     #: End of the error message if a decision graph is required.
     no_graph: ClassVar[str] = "which has no nodes"
-    #: Replacement for each graph function, named in this message.
+    #: Alternatives to graph functions, which error messages recommend.
     instead: ClassVar[Mapping[str, str]] = {}
     #: End of the error message if linear functions are required.
     no_functions: ClassVar[str] = (
@@ -149,7 +149,7 @@ class Model(Fitted):
     takes_missing: bool = False
     #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
-    #: Types and categories of the training features; None if all were numeric without NaN.
+    #: Types and categories of the training features; None if all were numeric, without NaN.
     table: Table | None = None
     #: Note in a summary for a certificate that does not bound the error of `predict`.
     certificate_note = ""
@@ -323,7 +323,7 @@ class Model(Fitted):
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the contributions (1 + d,) or (1 + d, J) to the explained value of one row.
 
-        The first is the constant part, followed by one part per feature.
+        The first element is the constant, followed by the contribution of each feature.
         """
         raise NotImplementedError(
             f"model: feature contributions are not available for a {type(self).__name__}"
@@ -334,7 +334,7 @@ class Model(Fitted):
         return {}
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts of each feature, in proportion to which an ensemble divides a vote."""
+        """Return the amounts, like `contributions`, by which an ensemble divides a vote."""
         return self.contributions(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
@@ -390,7 +390,7 @@ class HasJoints(Protocol):
         """Return the model that ends after `n_stages` stages."""
 
     def proven(self) -> Exits | None:
-        """Return the exits at which the class is final; None if there are no stages."""
+        """Return early exits for rows whose class can no longer change; None without stages."""
 
 
 @runtime_checkable
@@ -401,10 +401,10 @@ class Walks(HasJoints, Protocol):
         """Return the largest number of comparisons (T + 1,) of a row up to each stage."""
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Convert early exits for the kernel; None if no kernel evaluates this model."""
+        """Convert early exits to the kernel's form; None if there is no kernel for the model."""
 
     def proven_nodes(self) -> NodeExits | None:
-        """Return the exits at which the class is final, in the kernel's form."""
+        """Return the result of `proven` in the kernel's form."""
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Evaluate rows until they reach an early exit."""
@@ -439,7 +439,7 @@ class TwoClassModel(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons per training row, by sample weight."""
+        """Weighted mean number of comparisons per training row."""
         return float(self.record.cost[-1])
 
     #: Names of one term of the model and of the unit of its cost, for summaries.
@@ -559,7 +559,7 @@ def decision_function(
     route : {"hard", "expected", "sample"}
         How rows take the branches of a graph. "hard": by the thresholds. "expected": the expected
         value under the observation model of training. "sample": the mean of random walks under
-        the observation model, each with new answers from the annotators.
+        the observation model. Each walk queries annotators again, if the model has annotators.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Random state of ``route="sample"``. The result does not depend on the number of threads.
     draws : int
@@ -766,7 +766,7 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     ------
     ndarray of float64, shape (n, J)
         The probabilities at the stages of `staged_decision_function`. The last array equals
-        `predict_proba`; for binary models of `fit_sbpmt`, rounding errors can differ.
+        `predict_proba`, except for rounding errors in binary models of `fit_sbpmt`.
 
     Examples
     --------
@@ -843,8 +843,8 @@ def prediction_cost(
         group is paid once.
     exit : {"none", "proven"}, optional
         When prediction stops. "none": after the whole model. "proven": at the first stage after
-        which the predicted class cannot change; this requires ``unit="nodes"``. Both values
-        ignore the early exits of an `EarlyExitModel`, which the default uses.
+        which the predicted class cannot change; this requires ``unit="nodes"``. Default: "none",
+        except that an `EarlyExitModel` uses its early exits.
     feature_costs, cost_groups : optional
         The costs for ``unit="feature_cost"``, see `fit_gradient_boosting`. Default: the costs
         that the model was fitted with.
@@ -944,7 +944,7 @@ def feature_costs_for(
 
 
 def known_options(model: object) -> Settings | None:
-    """Return the settings of the model or of a base learner with feature costs, or None."""
+    """Return the settings with feature costs, from the model or a base learner, or None."""
     settings = getattr(model, "settings", {})
     if settings.get("feature_costs") is not None:
         return {**COST_OPTIONS, **settings}

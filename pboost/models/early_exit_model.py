@@ -49,11 +49,11 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     """Return the decision values and the costs of rows at each stage of a model.
 
     A stage is a node of a chain, a round of a `GradientBoostingModel`, a tree of a `RandomForest`,
-    or a base learner of an ensemble. In a graph, it is a tree whose exits all lead to the next
-    tree. The decision value after a stage is the sum, or the mean, of all stages so far. Models
-    without stages have T = 1. The last values are bit-identical to `decision_function`, except
-    for `SubaggedProbitTrees` and `Bagging`, which sum in another order. Multiclass models without
-    decision values return class probabilities.
+    or a base learner of an ensemble. In other graphs, it is a tree whose exits all lead to the
+    next tree. The decision value after a stage is the sum, or the mean, of all stages up to this
+    one. Models without stages have T = 1. The last values are bit-identical to
+    `decision_function`, except for `SubaggedProbitTrees` and `Bagging`, which sum in another
+    order. Multiclass models without decision values return class probabilities.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def leave(
 
     `compiled` is the result of `node_exits`. `may` returns the stages at which rows can stop.
     """
-    if compiled is not None:  # only for models with the protocol Walks
+    if compiled is not None:  # None unless the model has the protocol Walks
         return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
@@ -324,7 +324,7 @@ class EarlyExitModel(Around):
         return np.array(may) | (self.threshold == 0)[:, None]
 
     def unpaid(self, X: TableLike, joint: int, columns: Sequence[int]) -> list[int]:
-        """Return the features in `columns` that the row X has not paid for by a stage."""
+        """Return the features in `columns` that are not paid for at a stage of a single row."""
         assert self.item is not None
         read = np.zeros((1, self.n_features), dtype=np.bool_)
         read[0, self._read_by(X, joint)] = True
@@ -332,7 +332,7 @@ class EarlyExitModel(Around):
         return [c for c in columns if any(k >= 0 and not paid[k] for k in self.item[c].tolist())]
 
     def _read_by(self, X: TableLike, joint: int) -> Sequence[int]:
-        """Return the features that the row X has read by a stage."""
+        """Return the features that are read up to a stage of a single row."""
         for t, read in enumerate(self.model.reads(X) if joint else (), start=1):
             if t == joint:
                 return np.flatnonzero(read[0]).tolist()

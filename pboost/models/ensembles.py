@@ -358,8 +358,8 @@ class OneVsRest(Ensemble):
         """Check that there is one binary model per class."""
         if not len(self.models) == len(self.classes) >= 2:
             raise ValueError(
-                f"models: expected one per class, at least two, got {len(self.models)} models and "
-                f"{len(self.classes)} classes"
+                "models: expected one model per class, and at least two classes, got "
+                f"{len(self.models)} models and {len(self.classes)} classes"
             )
         for label, model in zip(self.classes.tolist(), self.models, strict=True):
             if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
@@ -379,7 +379,7 @@ class OneVsRest(Ensemble):
         return leads(check_known(model, READING).contributions(X) for model in self.models)
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the vote parts (1 + d, J) of the binary models."""
+        """Return the `vote_parts` (1 + d, J) of the binary models."""
         return leads(check_known(model, READING).vote_parts(X) for model in self.models)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
@@ -391,7 +391,7 @@ class OneVsRest(Ensemble):
         shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
         none = np.flatnonzero(~shares.any(axis=1))
         if len(none):
-            # If all probabilities are zero, the class with the largest decision value gets 1.
+            # If all probabilities are zero, the largest decision value gets probability 1.
             X = rows.input_table
             score = self.decision_function(X if len(none) == len(shares) else as_rows(X).take(none))
             shares[none] = score == score.max(axis=1, keepdims=True)
@@ -502,7 +502,7 @@ class WeightedVote(Ensemble):
         return total
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean importances of the base learners, weighted by absolute vote."""
+        """Return the mean importances of the base learners, weighted by abs(alpha)."""
         return self.mean_importances(np.abs(self.alpha), X)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
@@ -521,7 +521,7 @@ class WeightedVote(Ensemble):
         return max(1, len(self.models))
 
     def proven(self) -> Exits | None:
-        """Return the exits at which the class is final; None without base learners."""
+        """Return early exits for rows whose class can no longer change, or None."""
         if not self.models:
             return None
         alpha = np.repeat(self.alpha[:, None], len(self.classes), axis=1)
@@ -689,7 +689,7 @@ class Bagging(Composite, Averaged):
         return len(self)
 
     def proven(self) -> Exits:
-        """Return the exits at which the class is final."""
+        """Return early exits for rows whose class can no longer change."""
         return voting_exits(len(self), self.n_votes)
 
     def first(self, n_stages: int) -> Bagging:

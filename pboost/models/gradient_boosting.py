@@ -226,7 +226,7 @@ class GradientBoostingModel(Model):
         return of_trees(exits)
 
     def proven(self) -> Exits:
-        """Return the exits at which the class is final."""
+        """Return early exits for rows whose class can no longer change."""
         low, high = (
             of.reshape(len(self), self.n_votes) for of in self.trees.ranges_of(self.trees.value)
         )

@@ -122,7 +122,7 @@ class RandomForest(Trees):
     @property
     @stored.once
     def ranked(self) -> RankedTrees | None:
-        """The trees in a form that is faster for many rows; None if it is not faster."""
+        """The trees in a form for many rows, or None if walking the trees is faster."""
         return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property
@@ -199,7 +199,7 @@ class RandomForest(Trees):
         return np.minimum.reduceat(leaves, start), np.maximum.reduceat(leaves, start)
 
     def proven(self) -> Exits:
-        """Return the exits at which the class is final."""
+        """Return early exits for rows whose class can no longer change."""
         values = self.values_of_mean(self.value)
         low, high = (of.reshape(len(self), -1) for of in self.ranges_of(values))
         return of_means(proven_exits(rest_of(low, high)._replace(size=float(len(self)))))

@@ -14,7 +14,7 @@ from pboost.models.graph_arrays import Graph
 from pboost.models.schema import OutOfBag
 from pboost.values import Array, FloatArray
 
-#: Inputs of models without preprocessing, which format splits.
+#: Formats the splits of models that have no preprocessing.
 PLAIN = Inputs()
 #: Threshold of a node that separates missing values from all other values.
 MOST = float(np.finfo(np.float64).max)
@@ -81,7 +81,7 @@ def question(model: Graph, names: Sequence[str], node: int) -> str:
 def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int], float]) -> str:
     """Describe the value of a row at a node; return "" if the node is a plain comparison.
 
-    `value` returns the value of an input.
+    `value` is a function that returns the value of an input for this row.
     """
     number, inputs = int(model.feature[node]), model.inputs or PLAIN
     row_value = value(number)
