@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # importing it is slow
 T = TypeVar("T")
 Flag = NDArray[np.int32]
 
-#: Cells (rows times features) below which a second thread costs more than it gains.
+#: Number of cells (rows times features) below which a second thread does not save time.
 MIN_CELLS = 200_000
-#: Cells that compiled code processes between checks for signals (a few hundredths of a second).
+#: Number of cells processed between checks for signals, in a few hundredths of a second.
 CELLS_PER_CALL = 4_000_000
 #: Environment variables that users, schedulers and joblib set to limit the number of threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
@@ -181,7 +181,7 @@ class Workers:
 
     @property
     def team(self) -> int:
-        """The address of a `Team` whose helpers wait for compiled work; 0 with one thread.
+        """The address of a `Team` of helper threads for compiled code; 0 with one thread.
 
         The helpers start on first use and end with the ``with`` statement. A forked process has
         no helpers.

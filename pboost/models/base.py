@@ -96,7 +96,7 @@ PUBLIC = (
 
 
 class Route(NamedTuple):
-    """How rows take the branches of a graph: one of `ROUTES`, with its options."""
+    """How the branch of a row is chosen at each node: one of `ROUTES`, with its options."""
 
     name: str
     rng: Seed = None
@@ -334,7 +334,7 @@ class Model(Fitted):
         return {}
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the amounts, like `contributions`, by which an ensemble divides a vote."""
+        """Return numbers like `contributions`, by which an ensemble divides a vote."""
         return self.contributions(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
@@ -401,10 +401,10 @@ class Walks(HasJoints, Protocol):
         """Return the largest number of comparisons (T + 1,) of a row up to each stage."""
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Convert early exits to the kernel's form; None if there is no kernel for the model."""
+        """Convert early exits to the form that the kernel reads; None without a kernel."""
 
     def proven_nodes(self) -> NodeExits | None:
-        """Return the result of `proven` in the kernel's form."""
+        """Return the result of `proven` in the form that the kernel reads."""
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Evaluate rows until they reach an early exit."""
@@ -557,9 +557,10 @@ def decision_function(
         The rows to evaluate; NaN is a missing value, see `DecisionGraph`. The columns of a data
         frame may be in any order if they have the names of the training features.
     route : {"hard", "expected", "sample"}
-        How rows take the branches of a graph. "hard": by the thresholds. "expected": the expected
-        value under the observation model of training. "sample": the mean of random walks under
-        the observation model. Each walk queries annotators again, if the model has annotators.
+        How the branch of a row is chosen at each node of a graph. "hard": by the threshold.
+        "expected": the expected value under the observation model of training. "sample": the mean
+        of random walks under the observation model. If the model has annotators, each walk
+        queries them again.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Random state of ``route="sample"``. The result does not depend on the number of threads.
     draws : int
@@ -665,7 +666,7 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     route : {"hard", "expected"}
-        How rows take the branches of a graph; see `decision_function`.
+        How the branch of a row is chosen at each node; see `decision_function`.
 
     Returns
     -------

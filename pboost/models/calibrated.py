@@ -65,12 +65,12 @@ class CalibratedModel(Around):
     start: Any = stored.column(np.int32, ndim=1, optional=True)
 
     most_half = MOST_HALF
-    no_graph = "which calibrates another model; use model.model"
-    no_trees = "which calibrates another model; use model.model"
+    no_graph = "which calibrates another model; pass model.model"
+    no_trees = "which calibrates another model; pass model.model"
     file_kind, file_stop = "calibrated", "probabilities are calibrated"
 
     def check_whole(self) -> None:
-        """Check that there is one valid map per decision value."""
+        """Check that there is a valid calibration map for each decision value."""
         if self.classes is None:
             raise ValueError("model: expected a classifier")
         is_line = [part is not None for part in (self.slope, self.intercept)]
@@ -98,7 +98,7 @@ class CalibratedModel(Around):
         return f"<calibrate: {self.settings.get('method')}, of {self.model!r}>"
 
     def chances(self, values: FloatArray) -> FloatArray:
-        """Apply the maps to values (n, K), before normalization."""
+        """Return the calibrated probabilities (n, K) of values (n, K), before normalization."""
         if self.slope is not None:
             halves = self._lines(values) / 2
             return two_probabilities(halves.ravel())[:, 1].reshape(values.shape)
@@ -180,7 +180,7 @@ class CalibratedModel(Around):
         return self.around(lines)
 
     def _map_lines(self) -> list[str]:
-        """Describe the map of each class."""
+        """Describe the calibration map of each class as text."""
         of = self.classes.tolist()[1:] if self.n_votes == 1 else self.classes.tolist()
         if self.slope is not None:
             return [

@@ -267,8 +267,8 @@ class EarlyExitModel(Around):
         )
     )
 
-    no_graph = "which has early exits; model.model is the full model"
-    no_trees = "which has early exits; model.model is the full model"
+    no_graph = "which has early exits; pass the full model, model.model"
+    no_trees = "which has early exits; pass the full model, model.model"
     file_kind, file_stop = "early-exit", "thresholds are set"
 
     def check_whole(self) -> None:
@@ -443,7 +443,7 @@ class EarlyExitModel(Around):
         ]
         max_comparisons = self.settings.get("max_comparisons")
         if max_comparisons is not None:
-            lines.append(f"at most {max_comparisons:.4g} comparisons for any row")
+            lines.append(f"at most {max_comparisons:.4g} comparisons per row")
         lines += self._joint_lines()
         if self.curve is not None:
             unit = "comparisons" if self.item is None else "feature cost"

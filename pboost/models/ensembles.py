@@ -417,7 +417,7 @@ class OneVsRest(Ensemble):
         return leads(score_by_route(model, X, route) for model in self.models)
 
     def inquiry(self, settles: bool) -> RestEvaluator:
-        """Return the evaluator for feature acquisition, which queries one model after another."""
+        """Return an evaluator for feature acquisition, one model after another."""
         return RestEvaluator(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
@@ -542,7 +542,7 @@ class WeightedVote(Ensemble):
         return np.stack([start, *votes]), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return the evaluator for feature acquisition over the base learners, in order."""
+        """Return an evaluator for feature acquisition, one base learner after another."""
         return sum_of_votes(self, self.inquiries(settles), settles)
 
     def titles(self) -> list[str]:
@@ -702,7 +702,7 @@ class Bagging(Composite, Averaged):
         return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return the evaluator for feature acquisition over the base learners, in order."""
+        """Return an evaluator for feature acquisition, one base learner after another."""
         return mean_of(self, self.inquiries(settles), self.voting, settles)
 
     def parts(self) -> HeaderAndArrays:

@@ -39,7 +39,7 @@ class NamedLoss(Kind):
         if not is_of_package(value):
             raise TypeError(
                 f"model: the loss {str(value)!r} is a function, which cannot be saved; pickle the "
-                "model, unless the function is compiled"
+                "model instead, if the function can be pickled"
             )
         numbers = value.parameters
         return {name: {"name": value.name, **numbers} if numbers else value.name}, {}
@@ -222,7 +222,7 @@ class GradientBoostingModel(Model):
         return self.truncate(n_stages)
 
     def node_exits(self, exits: Exits) -> NodeExits:
-        """Convert early exits after rounds to the kernel's form."""
+        """Convert early exits after rounds to the form that the kernel reads."""
         return of_trees(exits)
 
     def proven(self) -> Exits:
@@ -234,7 +234,7 @@ class GradientBoostingModel(Model):
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
-        """Return the result of `proven` in the kernel's form."""
+        """Return the result of `proven` in the form that the kernel reads."""
         return of_trees(self.proven())
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:

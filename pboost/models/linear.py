@@ -362,7 +362,7 @@ class FunctionEnsemble(AdditiveModel):
 
     def inquiry(self, settles: bool) -> SumInquiry:
         """Raise NotImplementedError."""
-        raise NotImplementedError(OF_FUNCTIONS + "use predict with complete rows")
+        raise NotImplementedError(OF_FUNCTIONS + "call predict with all features")
 
     def members(self) -> HeaderAndArrays:
         """Raise TypeError."""

@@ -43,7 +43,7 @@ from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
 #: Smallest number of comparisons and of trees for which checking for early exits saves time.
 MANY_CELLS, FEW_TREES = 8192, 16
-#: Placeholder larger than every rank, for ranks of 16 bits, and of 8 bits (stored minus 128).
+#: Placeholders larger than every 16-bit rank, and every 8-bit rank (stored minus 128).
 NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
 #: Largest number of thresholds of a feature for which 8-bit ranks suffice.
 FEW_EDGES = 255
@@ -188,7 +188,7 @@ class RandomForest(Trees):
         return self[:n_stages]
 
     def node_exits(self, exits: Exits) -> NodeExits:
-        """Convert early exits after trees to the kernel's form."""
+        """Convert early exits after trees to the form that the kernel reads."""
         return of_trees(exits)
 
     def ranges_of(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -206,7 +206,7 @@ class RandomForest(Trees):
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
-        """Return the result of `proven` in the kernel's form."""
+        """Return the result of `proven` in the form that the kernel reads."""
         return of_trees(self.proven())
 
     def predict(self, X: TableLike) -> Array:
