@@ -108,7 +108,7 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
         or multiprocessing.parent_process() is not None
     ):
         worth = 1
-    # Avoid the system call, which takes as long as a boosting round on a few thousand rows.
+    # `available_threads` takes as long as a boosting round on a few thousand rows.
     return worth if worth == 1 else min(worth, available_threads())
 
 

@@ -188,7 +188,7 @@ class Model(Fitted):
         return amounts if indicators is None else indicators.by_column(amounts)
 
     def digests(self) -> list[Digest]:
-        """Return the digests of the training rows, one per training table."""
+        """Return the digests of the training tables."""
         return [] if self.seen is None else [self.seen]
 
     @property
@@ -225,7 +225,7 @@ class Model(Fitted):
         return self.decision_function(X)
 
     def truncate(self, n_nodes: int) -> Any:
-        """Return the model with its first nodes only."""
+        """Return a model with only the first nodes."""
         raise self.is_no_graph("truncate")
 
     def is_no_graph(self, function: str = "") -> TypeError:
@@ -387,7 +387,7 @@ class HasJoints(Protocol):
     """A model whose prediction can stop after each of its stages; see `trajectory`."""
 
     def first(self, n_stages: int) -> Model:
-        """Return the model that ends after `n_stages` stages."""
+        """Return a model with only the first `n_stages` stages."""
 
     def proven(self) -> Exits | None:
         """Return early exits for rows whose class can no longer change; None without stages."""

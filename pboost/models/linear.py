@@ -274,7 +274,7 @@ class LinearModel(AdditiveModel):
         total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
         if not np.isfinite(total).all():
             for j in np.flatnonzero(self.weights).tolist():
-                self._answer(values, j)  # if infinite, raises an error with the column
+                self._answer(values, j)  # raises an error if it is not finite
         return total
 
     def _answer(self, values: Array, j: int) -> FloatArray:

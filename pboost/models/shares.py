@@ -120,7 +120,7 @@ def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
 
 
 def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return decision values and costs at two stages: zeros at first, then the given values."""
+    """Return decision values and costs at two stages: before the model (zeros) and after it."""
     return np.stack([np.zeros_like(score), score]), np.stack([np.zeros_like(cost), cost])
 
 
