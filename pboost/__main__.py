@@ -29,21 +29,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments; those of the process if left out.
+        The command line arguments. The default is ``sys.argv[1:]``.
 
     Returns
     -------
     int
-        Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Errors are one line on
-        standard error.
+        Exit code: 0 for success, 1 for an error, 2 for wrong usage, 130 after an interrupt.
+        Errors are printed to standard error, in one line.
     """
     try:
         return _run(argv)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # Nobody reads on; keep the interpreter from complaining when it flushes at exit.
-        with contextlib.suppress(OSError):  # standard output may be no file
+        # The reader closed the pipe. Prevent an error when the interpreter flushes at exit.
+        with contextlib.suppress(OSError):  # standard output may lack a file descriptor
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except UsageError as error:
@@ -71,7 +71,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    """Say what went wrong in one line."""
+    """Print the error in one line."""
     sys.stderr.write(f"pboost: error: {' '.join(message.split())}\n")
     return code
 

@@ -1,11 +1,11 @@
-"""Threads: their number, and the functions that run work on them.
+"""The number of threads, and functions that run work on several threads.
 
 Kernels release the GIL and process a range of features or rows. Ranges run on a thread pool that
 exists during one call, so a fork is safe. Results are independent of the number of threads and of
-the ranges: sums of weights are exact, and everything else is written to separate memory.
+the ranges, because sums of weights are exact and each range writes to separate memory.
 
-Ranges are short, so that Ctrl-C is handled between them. Python raises KeyboardInterrupt in the
-main thread; the other threads of a call then stop at their next `check_stop`.
+Ranges are short, because Python handles Ctrl-C between ranges. It raises KeyboardInterrupt in the
+main thread; the other threads of the call then stop at their next `check_stop`.
 """
 
 from __future__ import annotations
@@ -36,22 +36,23 @@ if TYPE_CHECKING:  # importing it is slow
 T = TypeVar("T")
 Flag = NDArray[np.int32]
 
-#: Cells (rows times features) below which a second thread costs more than it gains.
+#: Number of cells (rows times features) below which a second thread does not save time.
 MIN_CELLS = 200_000
-#: Cells that compiled code processes between checks for signals, in a few hundredths of a second.
+#: Number of cells processed between checks for signals, in a few hundredths of a second.
 CELLS_PER_CALL = 4_000_000
 #: Environment variables that users, schedulers and joblib set to limit the number of threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
-#: An integer. OpenMP allows a list with one number per nesting level; only the first is used.
+#: Pattern of an integer. OpenMP also allows a list, of which only the first number is used.
 WHOLE = re.compile(r"\s*\+?([0-9]{1,18})\s*(?:,.*)?$")
 
 
 def available_threads() -> int:
-    """Return the number of threads this process may use.
+    """Return the number of threads that this process may use.
 
-    This is the smallest of the processor affinity, the container's quota and the limits in
-    ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. Variables that are not positive integers are
-    ignored. The result is 1 in a browser, which cannot start threads.
+    The result is the minimum of the available processors, the CPU quota of the container, and the
+    limits in the environment variables ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. Variables
+    that are not positive integers are ignored. In a browser, which cannot start threads, the
+    result is 1.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def available_threads() -> int:
 
 
 def _container_quota() -> int | None:
-    """Return the number of processors of the control group, rounded up; None without a quota."""
+    """Return the CPU quota of the control group, rounded up; None without a quota."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -84,13 +85,13 @@ def _container_quota() -> int | None:
 
 
 def resolve_threads(n_threads: int | None, cells: int) -> int:
-    """Return the number of threads for work on `cells` cells.
+    """Return the number of threads for an amount of work.
 
     Parameters
     ----------
     n_threads : int or None
-        The requested number; -1 uses all. With None, the number depends on the amount of work,
-        and is 1 inside a worker thread or process, whose caller already runs in parallel.
+        The requested number; -1 uses all threads. With None, the number depends on the amount of
+        work. It is 1 in a worker thread or process, because the caller already runs in parallel.
     cells : int
         Rows times features to process.
 
@@ -107,12 +108,12 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
         or multiprocessing.parent_process() is not None
     ):
         worth = 1
-    # This system call takes as long as a boosting round on a few thousand rows.
+    # `available_threads` takes as long as a boosting round on a few thousand rows.
     return worth if worth == 1 else min(worth, available_threads())
 
 
 def _asked(n_threads: object) -> int:
-    """Return the requested number of threads, with a large number for -1."""
+    """Check the requested number of threads, and replace -1 by a large number."""
     try:
         return check_integer("n_threads", n_threads, min_value=1)
     except ValueError:
@@ -125,7 +126,7 @@ def _asked(n_threads: object) -> int:
 
 
 class _CallState(threading.local):
-    """Thread-local state of the call that a thread works for."""
+    """Thread-local state: the stop flag of the call that the thread works for."""
 
     stop: Flag | None = None
 
@@ -134,7 +135,7 @@ _here = _CallState()
 
 
 def check_stop() -> None:
-    """Raise InterruptedError if the call of this thread has ended; long loops call this."""
+    """Raise InterruptedError if the thread must stop; called regularly in long loops."""
     stop = _here.stop
     if stop is not None and stop[0]:
         raise InterruptedError("the call that this thread works for has ended")
@@ -143,9 +144,9 @@ def check_stop() -> None:
 class Workers:
     """Run a function on consecutive ranges, on one or several threads.
 
-    If an exception, such as KeyboardInterrupt, leaves the body of ``with``, the other threads
-    stop at their next `check_stop`. They are joined, unless the interrupt comes while a thread is
-    started or joined. The body can be entered again; threads are started on demand.
+    If an exception such as KeyboardInterrupt ends the ``with`` block, the other threads stop at
+    their next `check_stop` and are joined. An exception while threads are started or joined can
+    leave threads running. The object can be used in several ``with`` statements.
 
     Parameters
     ----------
@@ -173,17 +174,17 @@ class Workers:
 
     @property
     def stop(self) -> Flag:
-        """Flag (1,) for compiled code, which is not 0 if the threads must stop."""
+        """Flag of shape (1,) that compiled code reads; nonzero if the threads must stop."""
         if self._stop is None:  # created on demand
             self._stop = np.zeros(1, dtype=np.int32)
         return self._stop
 
     @property
     def team(self) -> int:
-        """The address of a `Team` whose helpers wait for compiled work; 0 with one thread.
+        """The address of a `Team` of helper threads for compiled code; 0 with one thread.
 
-        Helpers are started on first use and end with the ``with`` statement. A forked process has
-        none.
+        The helpers start on first use and end with the ``with`` statement. A forked process has
+        no helpers.
         """
         if self.n_threads == 1 or os.getpid() != self._process:
             return 0
@@ -198,11 +199,11 @@ class Workers:
 
     @property
     def helped(self) -> int:
-        """Number of times that helpers have found compiled work."""
+        """Number of times that helper threads have taken part in compiled work."""
         return 0 if self._team is None else sum(self._team.joined)
 
     def is_for(self, n_threads: int | None) -> bool:
-        """Return whether the same work with `n_threads` would use as many threads."""
+        """Return whether `n_threads` would result in the same number of threads."""
         return self.n_threads == resolve_threads(n_threads, self._cells)
 
     def __enter__(self) -> Workers:
@@ -235,9 +236,9 @@ class Workers:
     ) -> list[T]:
         """Call ``work(start, stop)`` on ranges that cover ``0..n`` and return the results in order.
 
-        Range bounds are multiples of `multiple`. `cells` is the cost of one item in units of some
-        nanoseconds; a range costs at most `CELLS_PER_CALL` if it can be split. Small work is
-        divided into one range per thread.
+        Range bounds are multiples of `multiple`. `cells` is the cost of one item. If possible, a
+        range costs at most `CELLS_PER_CALL`. A small amount of work is divided into one range per
+        thread.
         """
         share = -(-n // (self.n_threads * multiple))
         calls = -(-share * multiple * cells // CELLS_PER_CALL)
@@ -250,9 +251,9 @@ class Workers:
     def run_shared(
         self, work: Callable[[int, int, int], T], n: int, multiple: int = 1, cells: int = 1
     ) -> list[T]:
-        """Call ``work(start, stop, team)``, a kernel that divides its range among the team.
+        """Call ``work(start, stop, team)``, a kernel that divides its range among the threads.
 
-        Ranges follow each other as in `run`; each thread gets at least `multiple` items.
+        The ranges are processed one after another. Each thread gets at least `multiple` items.
         """
         team = self.team
         per_call = CELLS_PER_CALL * self.n_threads // (cells * multiple)
@@ -264,11 +265,11 @@ class Workers:
         return results
 
     def run_each(self, work: Callable[[int, int], T], n: int) -> list[T]:
-        """Call ``work(i, i + 1)`` for each i < n on the next free thread."""
+        """Call ``work(i, i + 1)`` for i = 0, ..., n - 1, each on the next free thread."""
         return self._each(work, range(n + 1))
 
     def _each(self, work: Callable[[int, int], T], borders: Sequence[int]) -> list[T]:
-        """Call `work` for each range between borders on the next free thread."""
+        """Call `work` for each range between two borders, each on the next free thread."""
         ranges = [*pairwise(borders)]
         waiting = deque(enumerate(ranges))
         results: list[Any] = [None] * len(ranges)
@@ -314,7 +315,7 @@ def run_ranges(
 ) -> list[T]:
     """Call ``work(start, stop)`` on ranges that cover ``0..n``; see `Workers.run`.
 
-    The number of threads depends on `total` cells, by default ``n * cells``.
+    The number of threads depends on the number of cells `total`, by default ``n * cells``.
     """
     total = n * cells if total is None else total
     if total < 2 * MIN_CELLS and (n + multiple) * cells <= CELLS_PER_CALL:  # no threads needed

@@ -56,7 +56,7 @@ from pboost.values import (
 CostUnit: TypeAlias = Literal["nodes", "features", "stumps", "feature_cost"]
 UNITS: tuple[CostUnit, ...] = get_args(CostUnit)
 
-#: When prediction stops: after the whole model, or once the predicted class cannot change.
+#: When prediction stops: after the whole model, or once the predicted class is final.
 ExitRule: TypeAlias = Literal["none", "proven"]
 EXITS: tuple[ExitRule, ...] = get_args(ExitRule)
 
@@ -96,7 +96,7 @@ PUBLIC = (
 
 
 class Route(NamedTuple):
-    """The way that rows take through a graph: one of `ROUTES`, with its options."""
+    """How the branch of a row is chosen at each node: one of `ROUTES`, with its options."""
 
     name: str
     rng: Seed = None
@@ -118,9 +118,9 @@ class Model(Fitted):
     """Base class of all models.
 
     `file_kind` identifies the class in files; it is empty if the class cannot be stored.
-    `file_order` names the arrays that come first in a file, if the order of the fields is not
-    used. `file_stop` is stored as the stop reason of models that have none. Methods that do not
-    apply to a class raise an error that gives the reason.
+    `file_order` names the arrays to store first in a file; by default they have the order of the
+    fields. `file_stop` is the stop reason in files of models without a stop reason. Methods that
+    do not apply to a class raise an error that gives the reason.
     """
 
     __slots__ = ()
@@ -131,7 +131,7 @@ class Model(Fitted):
     file_stop: ClassVar[str] = ""
     #: End of the error message if a decision graph is required.
     no_graph: ClassVar[str] = "which has no nodes"
-    #: Hints for that message: the name of a graph function, and what to use instead.
+    #: Alternatives to graph functions, which error messages recommend.
     instead: ClassVar[Mapping[str, str]] = {}
     #: End of the error message if linear functions are required.
     no_functions: ClassVar[str] = (
@@ -143,15 +143,15 @@ class Model(Fitted):
     #: Preprocessing of X; None if the model reads X as it is.
     inputs: Inputs | None = None
     sigma: FloatArray | None = None
-    #: Where nodes send missing values; see `DecisionGraph`.
+    #: Branch of missing values at each node; see `DecisionGraph`.
     missing: Array | None = None
-    #: Whether the model accepts missing values. If not, they raise an error.
+    #: Whether the model accepts missing values; otherwise, missing values raise an error.
     takes_missing: bool = False
     #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
-    #: Types and categories of the training features; None if all were numeric without NaN.
+    #: Types and categories of the training features; None if all were numeric, without NaN.
     table: Table | None = None
-    #: Added to the certificate in a summary if it does not bound the error of `predict`.
+    #: Note in a summary for a certificate that does not bound the error of `predict`.
     certificate_note = ""
     classes: Array | None
     n_features: int
@@ -168,7 +168,7 @@ class Model(Fitted):
 
     @property
     def row_table(self) -> Table | None:
-        """The table whose category codes are used for rows passed to the model."""
+        """The table with the category codes for rows passed to the model."""
         return self.table
 
     @property
@@ -178,7 +178,7 @@ class Model(Fitted):
 
     @property
     def n_added(self) -> int:
-        """Number of terms of a linear function: features, with one indicator per category."""
+        """Number of terms of a linear function; a categorical feature has one term per category."""
         indicators = indicators_of(self.table)
         return self.n_features if indicators is None else len(indicators.column)
 
@@ -188,7 +188,7 @@ class Model(Fitted):
         return amounts if indicators is None else indicators.by_column(amounts)
 
     def digests(self) -> list[Digest]:
-        """Return the digests of the training rows, one per training table."""
+        """Return the digests of the training tables."""
         return [] if self.seen is None else [self.seen]
 
     @property
@@ -205,11 +205,11 @@ class Model(Fitted):
         return self.probabilities(self.decision_function(X))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return class probabilities for decision values: half log odds, or by softmax."""
+        """Return class probabilities for decision values, by the logistic function or softmax."""
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> Array:
-        """Return the predicted classes for decision values: by sign, or by the largest value."""
+        """Return the predicted classes for decision values, by the sign or the largest value."""
         if self.classes is None:
             return score
         if score.ndim == 1:
@@ -221,11 +221,11 @@ class Model(Fitted):
         raise NotImplementedError
 
     def values_at_end(self, X: TableLike) -> FloatArray:
-        """Return the decision values of the whole model, or class probabilities if it has none."""
+        """Return decision values, or class probabilities for a model without decision values."""
         return self.decision_function(X)
 
     def truncate(self, n_nodes: int) -> Any:
-        """Return the model with its first nodes only."""
+        """Return a model with only the first nodes."""
         raise self.is_no_graph("truncate")
 
     def is_no_graph(self, function: str = "") -> TypeError:
@@ -283,7 +283,7 @@ class Model(Fitted):
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at each stage.
 
-        Without stages there are two entries: before the first node and after the last.
+        A model without stages has two entries: before its first node and after its last.
         """
         return at_ends(self.decision_function(X), self.prediction_cost(X, "nodes"))
 
@@ -308,7 +308,7 @@ class Model(Fitted):
     def inquiry(self, settles: bool) -> Any:
         """Return the queries for unknown features of a row; see `known_values`.
 
-        With `settles`, base learners that cannot change the class any more are skipped.
+        With `settles`, base learners that can no longer change the class are skipped.
         """
         raise NotImplementedError(
             f"model: feature acquisition is not available for a {type(self).__name__}; call "
@@ -317,36 +317,30 @@ class Model(Fitted):
 
     @property
     def explained(self) -> str:
-        """Name of the quantity to which the contributions sum."""
+        """Name of the quantity that the contributions add up to."""
         return "prediction" if self.classes is None else "decision value"
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the contributions (1 + d,) or (1 + d, J) to the explained value of one row.
 
-        The first is the constant part, followed by one part per feature.
+        The first element is the constant, followed by the contribution of each feature.
         """
         raise NotImplementedError(
             f"model: feature contributions are not available for a {type(self).__name__}"
         )
 
     def goes_with(self, X: TableLike) -> Mapping[int, str]:
-        """Describe how missing values of a row are treated: text by feature index.
-
-        Only features that a single node decides on are included.
-        """
+        """Describe how missing values of a row are treated, as text by feature index."""
         return {}
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts by which the vote of this model for a row is split among features.
-
-        They differ from `contributions` if these would depend on the origin of a feature.
-        """
+        """Return numbers like `contributions`, by which an ensemble divides a vote."""
         return self.contributions(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return normalized importances (d,) of the features; all are 0 for a constant model.
 
-        `X` provides the standard deviations of the features; None uses those of the model.
+        The standard deviations of the features come from `X`, or from the model if `X` is None.
         """
         raise NotImplementedError(
             f"model: feature importances are not available for a {type(self).__name__}"
@@ -357,7 +351,7 @@ class Model(Fitted):
         raise NotImplementedError
 
     def members(self) -> HeaderAndArrays:
-        """Return the header fields and the arrays of a file."""
+        """Return the header fields and the arrays to store in a file."""
         header, arrays = self.parts()
         first = {name: arrays[name] for name in self.file_order if name in arrays}
         return {"stop_reason": self.file_stop, **header}, {**first, **arrays}
@@ -381,35 +375,36 @@ class HasEquations(Protocol):
     """A model that has linear functions."""
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
-        """Return coefficients (leaves, K, 1 + d), the weight share of each leaf, and their classes.
+        """Return the coefficients, weight share and class of each leaf.
 
-        The classes are None if a leaf does not belong to one class.
+        The coefficients have shape (leaves, K, 1 + d). The classes are None if the leaves do not
+        belong to classes.
         """
 
 
 @runtime_checkable
 class HasJoints(Protocol):
-    """A model whose prediction can stop at stages, where all paths meet; see `trajectory`."""
+    """A model whose prediction can stop after each of its stages; see `trajectory`."""
 
     def first(self, n_stages: int) -> Model:
-        """Return the model that ends after `n_stages` stages."""
+        """Return a model with only the first `n_stages` stages."""
 
     def proven(self) -> Exits | None:
-        """Return when predicted classes cannot change any more; None if there are no stages."""
+        """Return early exits for rows whose class can no longer change; None without stages."""
 
 
 @runtime_checkable
 class Walks(HasJoints, Protocol):
-    """A model with stages that a kernel evaluates, with early exits at nodes or trees."""
+    """A model with stages for which a kernel supports early exits, after nodes or trees."""
 
     def longest_costs(self) -> FloatArray:
         """Return the largest number of comparisons (T + 1,) of a row up to each stage."""
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Convert early exits for the kernel; None if no kernel evaluates this model."""
+        """Convert early exits to the form that the kernel reads; None without a kernel."""
 
     def proven_nodes(self) -> NodeExits | None:
-        """Return when predicted classes cannot change any more, in the kernel's form."""
+        """Return the result of `proven` in the form that the kernel reads."""
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Evaluate rows until they reach an early exit."""
@@ -430,7 +425,7 @@ def with_joints(model: Model) -> HasJoints:
 
 
 class TwoClassModel(Model):
-    """Base of binary models that bound the error of the sign of their decision values.
+    """Base class of binary models with a certificate, an upper bound on the training error.
 
     `classes`, `bias`, `settings` and `record` have the same meaning as for a `DecisionGraph`.
     """
@@ -444,10 +439,10 @@ class TwoClassModel(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons per training row, by sample weight."""
+        """Weighted mean number of comparisons per training row."""
         return float(self.record.cost[-1])
 
-    #: Names of a term of the sum and of the unit of the cost, for summaries.
+    #: Names of one term of the model and of the unit of its cost, for summaries.
     counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 
     def __repr__(self) -> str:
@@ -460,7 +455,7 @@ class TwoClassModel(Model):
 
 
 class Averaged(Model):
-    """Base of models that average: class probabilities, or numbers for regression."""
+    """Base class of models that average class probabilities, or predictions for regression."""
 
     __slots__ = ()
     #: Names of models for classification and for regression in error messages.
@@ -472,12 +467,12 @@ class Averaged(Model):
         raise NotImplementedError
 
     def mean_parts(self, X: TableLike) -> FloatArray:
-        """Return the contributions (1 + d, J) or (1 + d,) to the mean of one row."""
+        """Return the contributions (1 + d, J) or (1 + d,) to the mean prediction of one row."""
         raise NotImplementedError
 
     @property
     def explained(self) -> str:
-        """Name of the quantity to which the contributions sum."""
+        """Name of the quantity that the contributions add up to."""
         many = self.classes is not None and len(self.classes) > 2
         return "probability" if many else super().explained
 
@@ -487,7 +482,7 @@ class Averaged(Model):
         return parts if self.classes is None or len(self.classes) > 2 else lead_of_second(parts)
 
     def predict(self, X: TableLike) -> Array:
-        """Return the most probable class, the first if tied, or the predicted number."""
+        """Return the most probable class of each row, or the predicted number."""
         return self.labels_of(self.mean(X))
 
     def predict_proba(self, X: TableLike) -> FloatArray:
@@ -497,7 +492,7 @@ class Averaged(Model):
         return self.mean(X)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the prediction, or the probability of the second class minus the first."""
+        """Return the prediction for regression, or the difference of the two probabilities."""
         if self.classes is None:
             return self.predict(X)
         self._check_two()
@@ -512,7 +507,7 @@ class Averaged(Model):
         return at_ends(self.values_at_end(X), self.prediction_cost(X, "nodes"))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return class probabilities; in the binary case `score` is their difference."""
+        """Return class probabilities for the values that `values_at_end` returns."""
         if self.classes is None:
             raise TypeError(f"model: {self.of_numbers} no probabilities")
         return shares_of_leads(score)
@@ -522,14 +517,14 @@ class Averaged(Model):
         return scaled_shares(score, slope)
 
     def values_of_mean(self, mean: FloatArray) -> FloatArray:
-        """Return a mean as it is, or the decision value of a binary classifier."""
+        """Return the mean, or in the binary case the difference of the two probabilities."""
         return lead_of_second(mean) if self.classes is not None and len(self.classes) == 2 else mean
 
     def _check_two(self) -> None:
         if self.classes is not None and len(self.classes) > 2:
             raise TypeError(
                 f"model: {self.of_classes} of {len(self.classes)} classes has no decision value; "
-                "see predict_proba"
+                "call predict_proba"
             )
 
 
@@ -552,7 +547,7 @@ def decision_function(
     draws: int = 1,
     sigma: Sigma = None,
 ) -> FloatArray:
-    """Return the decision value of each row: the sum of the votes of the exits it takes.
+    """Return the decision value of each row: the sum of the votes on its path.
 
     Parameters
     ----------
@@ -562,33 +557,33 @@ def decision_function(
         The rows to evaluate; NaN is a missing value, see `DecisionGraph`. The columns of a data
         frame may be in any order if they have the names of the training features.
     route : {"hard", "expected", "sample"}
-        How rows take the branches of a graph. "hard": by the thresholds. "expected": the expected
-        value under the observation model of training. "sample": the mean of random walks under
-        the observation model; each walk queries the annotators again.
+        How the branch of a row is chosen at each node of a graph. "hard": by the threshold.
+        "expected": the expected value under the observation model of training. "sample": the mean
+        of random walks under the observation model. If the model has annotators, each walk
+        queries them again.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Random state of ``route="sample"``. The result does not depend on the number of threads.
     draws : int
         Number of random walks per row with ``route="sample"``; 1 for other routes.
     sigma : float, or array_like of shape (d,) or (n, d), optional
         Standard deviations of the measurement errors of these rows, for models with a gaussian
-        observation model and routes other than "hard". Default: the values used in training,
-        unless they were given for each cell.
+        observation model and routes other than "hard". Default: the values used in training.
+        Required if training used a value for each cell.
 
     Returns
     -------
     ndarray of float64, shape (n,) or (n, J)
         A positive value predicts ``model.classes[1]``. Under the exponential loss it is half the
         log odds of this class. Graphs with J > 2 classes and models of `fit_one_vs_rest` and
-        `fit_samme` return one value per class, of which the largest wins. For other models see
-        their method `decision_function`.
+        `fit_samme` return one value per class; the largest value determines the predicted class.
+        For other models see their method `decision_function`.
 
     Raises
     ------
     ValueError
-        If the number or names of the features differ from training; if a value of X is infinite,
-        or missing and the model does not support missing values; if the observation model
-        depends on the class of a row, or queries annotators, and the route is not available; or
-        if `sigma` is unused, or required and absent.
+        If the number or names of the features differ from training; if X has infinite values, or
+        has missing values that the model does not support; if `route` is not available for the
+        observation model; or if `sigma` is required, or is passed but not used.
 
     Examples
     --------
@@ -600,7 +595,7 @@ def decision_function(
     [False, False, True, True]
     """
     is_plain = isinstance(route, str) and route == "hard" and type(draws) is int and draws == 1
-    # The checks below take longer than a prediction for one row.
+    # Skip the checks below, which take longer than a prediction for one row.
     if is_plain and sigma is None and isinstance(model, Model):
         return model.decision_function(X)
     check_model(model)
@@ -631,13 +626,13 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     -------
     ndarray, shape (n,)
         With two classes, ``model.classes[1]`` if the decision value is positive, else
-        ``model.classes[0]``. With more, the class of the largest probability or decision value,
-        the first if tied. For regression, the predicted number.
+        ``model.classes[0]``. With more than two classes, the class with the largest probability
+        or decision value; the first class wins ties. For regression, the predicted number.
 
     Raises
     ------
     ValueError, TypeError
-        If X is not as described, or `threshold` is passed and the model is not binary.
+        If X is invalid, or if `threshold` is passed for a model that is not binary.
 
     Examples
     --------
@@ -671,7 +666,7 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     route : {"hard", "expected"}
-        How rows take the branches of a graph; see `decision_function`.
+        How the branch of a row is chosen at each node; see `decision_function`.
 
     Returns
     -------
@@ -691,7 +686,7 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
-    # The checks below take longer than a prediction for one row.
+    # Skip the checks below, which take longer than a prediction for one row.
     if isinstance(route, str) and route == "hard" and isinstance(model, Model):
         return model.predict_proba(X)
     check_model(model)
@@ -712,9 +707,9 @@ def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]
     Yields
     ------
     ndarray of float64, shape (n,)
-        The values after each node, in the order in which nodes were added; the last equals
-        `decision_function`. For a matryoshka with votes collected by sign, only the stages in
-        ``model.record.stages``, between which votes were replaced.
+        The values after each node, in the order in which nodes were added. The last array equals
+        `decision_function`. A matryoshka with votes collected by sign replaces votes during
+        training, and yields values only at the stages in ``model.record.stages``.
 
     Examples
     --------
@@ -742,7 +737,8 @@ def staged_predict(model: Model, X: TableLike) -> Iterator[Array]:
     Yields
     ------
     ndarray, shape (n,)
-        The predictions at the stages of `staged_decision_function`; the last equals `predict`.
+        The predictions at the stages of `staged_decision_function`. The last array equals
+        `predict`.
 
     Examples
     --------
@@ -770,8 +766,8 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     Yields
     ------
     ndarray of float64, shape (n, J)
-        The probabilities at the stages of `staged_decision_function`. The last equals
-        `predict_proba`, up to rounding for binary models of `fit_sbpmt`.
+        The probabilities at the stages of `staged_decision_function`. The last array equals
+        `predict_proba`, except for rounding errors in binary models of `fit_sbpmt`.
 
     Examples
     --------
@@ -789,7 +785,7 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
 
 
 def truncate(model: Any, n_nodes: int) -> Any:
-    """Return the model with its first nodes only, or its first trees for gradient boosting.
+    """Return a model with only the first nodes, or for gradient boosting the first trees.
 
     Parameters
     ----------
@@ -797,7 +793,7 @@ def truncate(model: Any, n_nodes: int) -> Any:
         A fitted model.
     n_nodes : int
         Number of nodes to keep, 1 to ``model.n_nodes``; for gradient boosting the number of
-        trees, 1 to ``len(model)``. Branches to removed nodes end the path.
+        rounds to keep, 1 to ``len(model)``. Prediction ends at branches to removed nodes.
 
     Returns
     -------
@@ -808,8 +804,8 @@ def truncate(model: Any, n_nodes: int) -> Any:
     Raises
     ------
     ValueError, TypeError
-        If `n_nodes` is out of range, or is not one of ``record.stages`` for a model with votes
-        collected by sign: between stages, votes were replaced.
+        If `n_nodes` is out of range. A model with votes collected by sign can only be truncated
+        to one of ``record.stages``.
 
     Examples
     --------
@@ -842,15 +838,14 @@ def prediction_cost(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     unit : {"nodes", "features", "stumps", "feature_cost"}
-        The unit of the cost. "nodes": weak classifiers evaluated, that is comparisons.
-        "features": distinct features read. "stumps": as "nodes", with the stumps of a separator
-        counted separately.
-        "feature_cost": sum of the costs of the features read, each cost group once.
+        The unit of the cost. "nodes": the number of weak classifiers (comparisons) evaluated.
+        "features": the number of distinct features read. "stumps": like "nodes", but each stump
+        of a separator counts. "feature_cost": the total cost of the features read; each cost
+        group is paid once.
     exit : {"none", "proven"}, optional
-        When prediction stops. "none": after the whole model. "proven": at the first stage (for a
-        graph, node) after which the predicted class cannot change, with ``unit="nodes"``.
-        Default: "none", or the early exits of an `EarlyExitModel`; the other two values refer to
-        its model without them.
+        When prediction stops. "none": after the whole model. "proven": at the first stage after
+        which the predicted class cannot change; this requires ``unit="nodes"``. Default: "none",
+        except that an `EarlyExitModel` uses its early exits.
     feature_costs, cost_groups : optional
         The costs for ``unit="feature_cost"``, see `fit_gradient_boosting`. Default: the costs
         that the model was fitted with.
@@ -858,7 +853,7 @@ def prediction_cost(
     Returns
     -------
     ndarray of float64, shape (n,)
-        The cost of each row.
+        Cost of predicting each row.
 
     Examples
     --------
@@ -877,8 +872,8 @@ def prediction_cost(
     if exit is not None and check_choice("exit", exit, EXITS) == "proven":
         if unit != UNITS[0]:
             raise NotImplementedError(
-                f'unit: expected "nodes" with exit="proven", got {unit!r}; other units are not '
-                "counted up to an exit"
+                f'unit: expected "nodes" with exit="proven", got {unit!r}; use exit="none" for '
+                "other units"
             )
         return model.leave_proven(X).cost
     model = model if exit is None else model.without_exits
@@ -934,7 +929,7 @@ def public_names(cls: type[Any]) -> list[str]:
 def feature_costs_for(
     model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
 ) -> FeatureCosts:
-    """Return the costs passed by the caller, or the costs in the model or its base learners."""
+    """Return the costs passed by the caller, else the costs stored in the model."""
     if feature_costs is None and cost_groups is None:
         options = known_options(model)
     else:
@@ -950,7 +945,7 @@ def feature_costs_for(
 
 
 def known_options(model: object) -> Settings | None:
-    """Return the settings of the model, or of the first base learner, that has feature costs."""
+    """Return the settings with feature costs, from the model or a base learner, or None."""
     settings = getattr(model, "settings", {})
     if settings.get("feature_costs") is not None:
         return {**COST_OPTIONS, **settings}

@@ -1,4 +1,4 @@
-"""Calibrated models: a model together with maps from decision values to probabilities."""
+"""Calibrated models: a model together with functions that map decision values to probabilities."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ from pboost.models.shares import two_probabilities
 from pboost.models.text import counted
 from pboost.values import FloatArray, TableLike
 
-#: Largest half log odds, for probabilities 0 and 1; no other decision value is so large.
+#: Absolute decision value for the probabilities 0 and 1, larger than any other.
 MOST_HALF = 353.5
-#: Largest absolute log odds of Platt's maps, to avoid overflow.
+#: Largest absolute log odds by Platt's method, to avoid overflow.
 MOST_LINE = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibratedModel(Around):
-    """A model with calibrated probabilities, see `calibrate`.
+    """A model with calibrated probabilities; see `calibrate`.
 
     ``model.model`` is the uncalibrated model. In the binary case the decision value is half the
-    log odds of the calibrated probability; with more classes it is the logarithm of each
-    probability. The predicted class has the largest calibrated probability. Costs, features read
-    and contributions are the same as for the uncalibrated model.
+    log odds of the calibrated probability; with more classes there is one decision value per
+    class, the logarithm of its probability. The predicted class has the largest calibrated
+    probability. Costs, features read and contributions are the same as for the uncalibrated model.
 
     Attributes
     ----------
     model : DecisionGraph, RandomForest or another model
-        The uncalibrated model. K maps convert its decision values to probabilities, one in the
-        binary case, else one per class.
+        The uncalibrated model. There are K calibration maps: one in the binary case, otherwise
+        one per class.
     slope, intercept : ndarray of float64, shape (K,), or None
-        Platt's maps: the probability for decision value f is ``1 / (1 + exp(-(slope * f +
+        Platt's method: the probability for decision value f is ``1 / (1 + exp(-(slope * f +
         intercept)))``.
     knot, share : ndarray of float64, shape (m,), or None
-        Isotonic maps: decision values and their probabilities, with linear interpolation.
+        Isotonic regression: decision values and their probabilities. Between two knots,
+        probabilities are interpolated linearly.
     start : ndarray of int32, shape (K + 1,), or None
-        Map k has the knots ``start[k]`` to ``start[k + 1] - 1``.
+        Isotonic map k consists of the knots ``start[k]`` to ``start[k + 1] - 1``.
     settings : mapping
         The options of `calibrate`; "rows" is the number of rows with positive weight.
     classes, n_features, feature_names, table
-        Attributes of the model.
+        Same as for the uncalibrated model.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the calibration rows, see :doc:`/how_to/error_bounds_and_prediction_sets`. The
         digest of the training rows is ``model.seen``.
@@ -64,12 +65,12 @@ class CalibratedModel(Around):
     start: Any = stored.column(np.int32, ndim=1, optional=True)
 
     most_half = MOST_HALF
-    no_graph = "which calibrates another model; use model.model"
-    no_trees = "which calibrates another model; use model.model"
+    no_graph = "which calibrates another model; pass model.model"
+    no_trees = "which calibrates another model; pass model.model"
     file_kind, file_stop = "calibrated", "probabilities are calibrated"
 
     def check_whole(self) -> None:
-        """Check that there is one valid map per decision value."""
+        """Check that there is a valid calibration map for each decision value."""
         if self.classes is None:
             raise ValueError("model: expected a classifier")
         is_line = [part is not None for part in (self.slope, self.intercept)]
@@ -91,13 +92,13 @@ class CalibratedModel(Around):
         if not (self.knot[inner] > self.knot[inner - 1]).all():
             raise ValueError("knot: expected increasing numbers in each map")
         if not ((self.share[inner] >= self.share[inner - 1]).all() and (self.share <= 1).all()):
-            raise ValueError("share: expected numbers <= 1 that do not decrease within a map")
+            raise ValueError("share: expected nondecreasing numbers <= 1 in each map")
 
     def __repr__(self) -> str:
         return f"<calibrate: {self.settings.get('method')}, of {self.model!r}>"
 
     def chances(self, values: FloatArray) -> FloatArray:
-        """Apply the maps to values (n, K), before normalization."""
+        """Return the calibrated probabilities (n, K) of values (n, K), before normalization."""
         if self.slope is not None:
             halves = self._lines(values) / 2
             return two_probabilities(halves.ravel())[:, 1].reshape(values.shape)
@@ -107,7 +108,7 @@ class CalibratedModel(Around):
         return np.clip(chances, 0.0, 1.0)
 
     def _lines(self, values: FloatArray) -> FloatArray:
-        """Return the log odds (n, K) of Platt's maps."""
+        """Return the log odds (n, K) of the probabilities by Platt's method."""
         with np.errstate(over="ignore"):
             log_odds: FloatArray = values * self.slope + self.intercept
         return np.clip(log_odds, -MOST_LINE, MOST_LINE)
@@ -118,7 +119,7 @@ class CalibratedModel(Around):
         if self.n_votes == 1 and self.slope is not None:
             return self._lines(values)[:, 0] / 2
         chance = self.chances(values)
-        with np.errstate(divide="ignore"):  # a logarithm of minus infinity is correct
+        with np.errstate(divide="ignore"):  # the logarithm of 0 is minus infinity, as intended
             if self.n_votes == 1:
                 halves = (np.log(chance) - np.log1p(-chance))[:, 0] / 2
                 return np.clip(halves, -MOST_HALF, MOST_HALF)
@@ -136,7 +137,7 @@ class CalibratedModel(Around):
         return self.calibrated(score_by_route(self.model, X, route))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield calibrated decision values of the stages, all by the maps of the full model."""
+        """Yield the decision values of each stage, calibrated as for the full model."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
@@ -154,13 +155,13 @@ class CalibratedModel(Around):
         return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
-        """Evaluate the full model, since calibration can change the class after each stage."""
+        """Evaluate the full model, because the calibrated class can change until the last stage."""
         full_model = self.without_exits
         score, cost = full_model.decision_function(X), full_model.prediction_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 
     def inquiry(self, settles: bool) -> CalibratedEvaluator:
-        """Return the evaluator for feature acquisition, with calibrated values."""
+        """Return an evaluator for feature acquisition that calibrates decision values."""
         return CalibratedEvaluator(self, self.model.inquiry(settles))
 
     def in_words(self, score: FloatArray) -> str:
@@ -170,16 +171,16 @@ class CalibratedModel(Around):
         return "calibrated: " + ", ".join(f"{label!r} {p:.4f}" for label, p in named)
 
     def describe(self) -> str:
-        """Return the maps and the model as text."""
+        """Describe the calibration maps and the model as text."""
         rows, method = self.settings.get("rows"), self.settings.get("method")
         folds = self.settings.get("cv")
-        of = "on" if folds is None else f"out of {folds} folds of"
+        of = "on" if folds is None else f"{folds}-fold cross-validation on"
         on = "" if rows is None else f", {of} {counted(rows, 'row')}"
         lines = [f"calibrate: {method}{on}", *self._map_lines()]
         return self.around(lines)
 
     def _map_lines(self) -> list[str]:
-        """Describe the map of each class."""
+        """Describe the calibration map of each class as text."""
         of = self.classes.tolist()[1:] if self.n_votes == 1 else self.classes.tolist()
         if self.slope is not None:
             return [
@@ -188,16 +189,17 @@ class CalibratedModel(Around):
             ]
         ends = zip(of, self.start[:-1], self.start[1:] - 1, strict=True)
         return [
-            f"probability of {label!r}: {self.share[a]:.4g} up to {self.knot[a]:.4g}, "
-            f"{self.share[z]:.4g} from {self.knot[z]:.4g} on, {counted(int(z - a + 1), 'knot')}"
+            f"probability of {label!r}: {self.share[a]:.4g} for values <= {self.knot[a]:.4g}, "
+            f"{self.share[z]:.4g} for values >= {self.knot[z]:.4g}, "
+            f"{counted(int(z - a + 1), 'knot')}"
             for label, a, z in ends
         ]
 
 
 def as_values(score: FloatArray, n_votes: int) -> FloatArray:
-    """Return decision values as (n, K), with K = `n_votes`.
+    """Reshape decision values to (n, K), with K = `n_votes`.
 
-    If K = 1 and each class has a value, the result is the second minus the first.
+    If K = 1 and `score` has one value per class, return the second value minus the first.
     """
     if score.ndim == 1:
         return score[:, None]

@@ -22,11 +22,11 @@ from pboost.models.schema import Arrays, Header, ModelFileError, Models, Setting
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: Number of decision values in memory at a time.
+#: Largest number of decision values that are in memory at a time.
 BLOCK_VALUES = 1 << 22
-#: Returns a mask (T, n) of the stages at which rows may stop; None allows all.
+#: A function that returns a mask (T, n) of the stages at which rows may stop, or None for all.
 May: TypeAlias = Callable[[TableLike], NDArray[np.bool_] | None]
-#: Number of stages that `describe` shows.
+#: Largest number of stages that `describe` shows.
 MOST_LINES = 12
 
 
@@ -48,10 +48,10 @@ class Trajectory(NamedTuple):
 def trajectory(model: Model, X: TableLike) -> Trajectory:
     """Return the decision values and the costs of rows at each stage of a model.
 
-    A stage ends where all paths meet: at every node of a chain, at the root of every tree whose
-    exits all lead to the next tree, and after every round of a `GradientBoostingModel`, tree of a
-    `RandomForest` or base learner of an ensemble. The decision value at a stage is the sum, or the
-    mean, so far. Models without stages have T = 1. The last values are bit-identical to
+    A stage is a node of a chain, a round of a `GradientBoostingModel`, a tree of a `RandomForest`,
+    or a base learner of an ensemble. In other graphs, it is a tree whose exits all lead to the
+    next tree. The decision value after a stage is the sum, or the mean, of all stages up to this
+    one. Models without stages have T = 1. The last values are bit-identical to
     `decision_function`, except for `SubaggedProbitTrees` and `Bagging`, which sum in another
     order. Multiclass models without decision values return class probabilities.
 
@@ -65,7 +65,8 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     Returns
     -------
     Trajectory
-        T + 1 states; memory is proportional to T times the number of rows.
+        Values and costs after 0, 1, ..., T stages. Memory is proportional to T times the number of
+        rows.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
 
 
 def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCosts) -> Trajectory:
-    """Return `trajectory` with the feature costs so far in place of comparisons."""
+    """Return a `trajectory` whose costs are feature costs instead of comparisons."""
     X = read_rows(model, X)
     score, cost = model.trajectory(X)
     paid = [feature_costs.of_columns(read) for read in model.reads(X)]
@@ -93,9 +94,9 @@ def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCo
 def where_left(
     states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
 ) -> NDArray[np.intp]:
-    """Return the stage (n,) at which rows stop for thresholds (T,); see `EarlyExitModel`.
+    """Return the stage (n,) at which each row stops for thresholds (T,).
 
-    With `counts_feature_costs`, rows only stop if the next stage would cost more.
+    With `counts_feature_costs`, a row only stops if the next stage has a cost.
     """
     score, cost = states
     may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
@@ -111,9 +112,9 @@ def leave(
 ) -> Left:
     """Evaluate rows until they reach an early exit.
 
-    `compiled` is the result of `node_exits`; `may` restricts the stages at which rows can stop.
+    `compiled` is the result of `node_exits`. `may` returns the stages at which rows can stop.
     """
-    if compiled is not None:  # only models with the protocol Walks
+    if compiled is not None:  # None unless the model has the protocol Walks
         return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
@@ -127,7 +128,7 @@ def leave(
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
-    """Evaluate all stages and select the early exit of each row."""
+    """Evaluate all stages, and select the values at the early exit of each row."""
     states = trajectory(model, X)
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
@@ -135,14 +136,14 @@ def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
 
 
 class Inner(Models):
-    """A field with one nested model."""
+    """A field that contains one model, stored as the only nested model of a file."""
 
     def kept(self, value: object) -> Any:
         """Return the model unchanged."""
         return value
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the only nested model of a file."""
+        """Return the nested model; a file with more or fewer models raises an error."""
         models = header["models"]
         if len(models) != 1:
             raise ModelFileError(f"{name}: expected one model, got {len(models)}")
@@ -170,7 +171,7 @@ class Around(Model):
 
     @property
     def models(self) -> tuple[Model]:
-        """The wrapped model, as the only nested model in files."""
+        """The wrapped model, as a tuple."""
         return (self.model,)
 
     def digests(self) -> list[Digest]:
@@ -179,41 +180,42 @@ class Around(Model):
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes of the model."""
+        """Number of nodes of the wrapped model."""
         return self.model.n_nodes
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons per training row of the model."""
+        """Mean number of comparisons of the wrapped model per training row."""
         return self.model.mean_prediction_cost
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the feature importances of the model."""
+        """Return the feature importances of the wrapped model."""
         return self.model.importances(X)
 
     def around(self, lines: list[str]) -> str:
-        """Return lines of text, followed by the description of the model."""
+        """Append the indented description of the wrapped model to lines of text."""
         return "\n".join([*lines, *(f"  {line}" for line in self.model.describe().splitlines())])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EarlyExitModel(Around):
-    """A model whose prediction stops early for confident rows, see `early_exit`.
+    """A model whose prediction stops early for confident rows; see `early_exit`.
 
-    ``model.model`` is the full model. Decision values and predictions are those at the stage at
-    which a row stops; :func:`~pboost.prediction_cost` counts the comparisons up to this stage.
+    ``model.model`` is the full model. Each row stops at a stage, which determines its decision
+    value and prediction. :func:`~pboost.prediction_cost` counts the comparisons up to this stage.
 
     Attributes
     ----------
     model : DecisionGraph, GradientBoostingModel, RandomForest or another model with stages
-        The full model with T stages: nodes of a chain, trees of a sum or a forest, or base
+        The full model. Its T stages are nodes of a chain, trees of a sum or a forest, or base
         learners of an ensemble.
     threshold : ndarray of float64, shape (T,)
         A row stops after t stages, t = 0, ..., T - 1, if its confidence is at least
-        ``threshold[t]``. The confidence is the absolute decision value or, with several values,
-        the largest minus the second largest. Infinity: no row stops; 0: all rows stop.
+        ``threshold[t]``. The confidence is the absolute decision value. With one value per class,
+        it is the largest minus the second largest value. If the threshold is infinite, no row
+        stops; if it is 0, all rows stop.
     slope : ndarray of float64, shape (T,)
-        Factor for the decision values of rows that stop at each stage, see `early_exit`.
+        Factor for the decision values of rows that stop at each stage; see `early_exit`.
     budget : float
         The budget, in comparisons per row, or in feature costs if `item` is set.
     cost : float
@@ -221,17 +223,16 @@ class EarlyExitModel(Around):
     settings : mapping
         The options of `early_exit`.
     curve : ndarray of float64, shape (k, 4), or None
-        The models compared when a budget was selected: budget, cost, error and its standard
-        error.
+        The models that were compared to select a budget. The columns are the budget, the cost,
+        the error and the standard error of the error.
     leaving : ndarray of float64, shape (T + 1,), or None
-        Share of the calibration rows that stopped after 0, 1, ..., T stages.
+        Fractions of the calibration rows that stopped after 0, 1, ..., T stages.
     item : ndarray of int32, shape (d, 2), or None
-        For a budget in feature costs: the cost items of each feature, one for itself and one for
-        its cost group; -1 is none. A confident row then stops only if the next stage would need
-        an item that it has not acquired yet, or if the threshold is 0. None: confident rows
-        always stop.
+        None if the budget is in comparisons. For a budget in feature costs, the two cost items of
+        each feature: its own and its cost group (-1: none). A confident row then stops only
+        if the next stage needs an item that is not yet paid for, or if the threshold is 0.
     classes, n_features, feature_names, table
-        Attributes of the model.
+        Same as for the full model.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the calibration rows, see :doc:`/how_to/error_bounds_and_prediction_sets`. The
         digest of the training rows is ``model.seen``.
@@ -254,7 +255,7 @@ class EarlyExitModel(Around):
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
     #: The slopes, followed by 1 for the last stage.
     slopes: FloatArray = stored.made(lambda exit_model: np.append(exit_model.slope, 1.0))
-    #: The early exits, and their form for the kernel.
+    #: The early exits, as arrays and in the form that the kernel reads.
     exits: Exits = stored.made(
         lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes)
     )
@@ -266,12 +267,12 @@ class EarlyExitModel(Around):
         )
     )
 
-    no_graph = "which has early exits; model.model is the full model"
-    no_trees = "which has early exits; model.model is the full model"
+    no_graph = "which has early exits; pass the full model, model.model"
+    no_trees = "which has early exits; pass the full model, model.model"
     file_kind, file_stop = "early-exit", "thresholds are set"
 
     def check_whole(self) -> None:
-        """Check the wrapped model and the numbers."""
+        """Check the wrapped model and the arrays."""
         if self.classes is None or self.model.n_stages < 2:
             raise ValueError("model: expected a classifier with at least two stages")
         if not (self.slope > 0).all():
@@ -281,7 +282,7 @@ class EarlyExitModel(Around):
         if self.item is not None and not (
             self.item.min() >= -1 and self.item.max() < self.item.size
         ):
-            raise ValueError(f"item: expected values in [-1, {self.item.size})")
+            raise ValueError(f"item: expected values from -1 to {self.item.size - 1}")
 
     def __repr__(self) -> str:
         return f"<early_exit: {self._per('row')}, of {self.model!r}>"
@@ -294,7 +295,7 @@ class EarlyExitModel(Around):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the calibration rows."""
+        """Mean prediction cost of the calibration rows."""
         return self.cost
 
     @property
@@ -303,7 +304,7 @@ class EarlyExitModel(Around):
         return self.model.n_votes
 
     def left(self, X: TableLike) -> Left:
-        """Return decision values, stages and comparisons at which rows stop."""
+        """Return the decision value, the stage and the number of comparisons at each row's exit."""
         if self.item is None:
             return leave(self.model, X, self.exits, self.compiled)
         return leave(self.model, read_rows(self, X), self.exits, None, self.may_leave)
@@ -311,7 +312,7 @@ class EarlyExitModel(Around):
     def may_leave(self, X: TableLike) -> NDArray[np.bool_] | None:
         """Return a mask (T, n) of the stages at which confident rows may stop; None allows all.
 
-        They may stop if the next stage costs more, or if the threshold is 0.
+        With feature costs, a row may stop if the next stage has a cost, or if the threshold is 0.
         """
         if self.item is None:
             return None
@@ -323,7 +324,7 @@ class EarlyExitModel(Around):
         return np.array(may) | (self.threshold == 0)[:, None]
 
     def unpaid(self, X: TableLike, joint: int, columns: Sequence[int]) -> list[int]:
-        """Return the given features that the row X has not acquired by a stage."""
+        """Return the features in `columns` that are not paid for at a stage of a single row."""
         assert self.item is not None
         read = np.zeros((1, self.n_features), dtype=np.bool_)
         read[0, self._read_by(X, joint)] = True
@@ -331,7 +332,7 @@ class EarlyExitModel(Around):
         return [c for c in columns if any(k >= 0 and not paid[k] for k in self.item[c].tolist())]
 
     def _read_by(self, X: TableLike, joint: int) -> Sequence[int]:
-        """Return the features that the row X has read by a stage."""
+        """Return the features that are read up to a stage of a single row."""
         for t, read in enumerate(self.model.reads(X) if joint else (), start=1):
             if t == joint:
                 return np.flatnonzero(read[0]).tolist()
@@ -370,7 +371,7 @@ class EarlyExitModel(Around):
             yield self.scaled_at(score[at, rows], at)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the states at each stage, constant for rows that have stopped."""
+        """Return decision values and costs at each stage, constant for rows that have stopped."""
         score, cost = self.model.trajectory(X)
         left = joints_left(score, self.exits, self.may_leave(X))
         at = np.minimum(left, np.arange(len(score))[:, None])
@@ -378,7 +379,7 @@ class EarlyExitModel(Around):
         return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the cost of each row until it stops."""
+        """Return the prediction cost of each row up to its early exit."""
         X = read_rows(self, X)
         _, joint, cost = self.left(X)
         if unit == "nodes":
@@ -393,7 +394,7 @@ class EarlyExitModel(Around):
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield a mask of the features read up to each stage, constant for rows that stopped."""
+        """Yield a mask of the features that rows have read after each stage."""
         X = read_rows(self, X)
         joint = self.left(X).joint
         read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
@@ -411,42 +412,42 @@ class EarlyExitModel(Around):
         return self.model.leave_proven(X)
 
     def left_after(self, X: TableLike) -> tuple[Model, str]:
-        """Return the model of the stages that a row passes, and the reason why it stops."""
+        """Return a model of the stages that the row passes, and the reason for its exit as text."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
         end = self.model.n_stages
         if joint == end:
             return self.model, f"used all stages, with {cost:.4g} comparisons"
         size = float(sizes(score)[0])
-        called = "absolute value" if score.ndim == 1 else "lead over the second class"
+        called = "absolute value" if score.ndim == 1 else "difference of the two largest values"
         why = f"{called} {size:.4g} >= {self.threshold[joint]:.4g}"
         if self.threshold[joint] == 0:
             why = "all rows stop here"
         elif self.item is not None:
             ahead = self.unpaid(X, joint, self._read_by(X, joint + 1))
             names = ", ".join(str(column_label(self.feature_names, c)) for c in ahead)
-            why += f", and the next stage would cost {names}"
-        slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
+            why += f", and the next stage would need {names}"
+        slope = f"; the decision value is multiplied by {self.slope[joint]:.4g}"
         reason = f"stopped after {joint} of {end} stages and {cost:.4g} comparisons: {why}{slope}"
         return with_joints(self.model).first(int(joint)), reason
 
     def inquiry(self, settles: bool) -> LeavingEvaluator:
-        """Return the evaluator for feature acquisition until a row stops."""
+        """Return an evaluator for feature acquisition that stops at early exits."""
         return LeavingEvaluator(self, self.model.inquiry(settles))
 
     def describe(self) -> str:
-        """Return the thresholds, the curve if there is one, and the full model as text."""
+        """Describe the thresholds, the curve (if stored) and the full model as text."""
         lines = [
             f"early_exit: {self._per('calibration row')}, budget "
             f"{self.budget:.4g}, {self.model.n_stages} stages"
         ]
         max_comparisons = self.settings.get("max_comparisons")
         if max_comparisons is not None:
-            lines.append(f"at most {max_comparisons:.4g} comparisons for any row")
+            lines.append(f"at most {max_comparisons:.4g} comparisons per row")
         lines += self._joint_lines()
         if self.curve is not None:
             unit = "comparisons" if self.item is None else "feature cost"
-            lines.append(f"budget, {unit}, error and its standard error:")
+            lines.append(f"budget, {unit}, error +- standard error:")
             lines += [f"  {b:.4g}  {c:.4g}  {e:.4g} +- {s:.2g}" for b, c, e, s in self.curve]
         return self.around(lines)
 
@@ -456,12 +457,12 @@ class EarlyExitModel(Around):
         every = open_[self.threshold[open_] == 0]
         open_ = open_[open_ <= every.min(initial=self.model.n_stages)]
         if not len(open_):
-            return ["no row stops before the end"]
+            return ["no row stops early"]
         shown = np.unique(np.linspace(0, len(open_) - 1, MOST_LINES).round().astype(int))
         lines = []
         for t in open_[shown].tolist():
             share = ""
             if self.leaving is not None:
-                share = f", {100 * self.leaving[: t + 1].sum():.3g} % have stopped"
-            lines.append(f"after {counted(t, 'stage')}: from {self.threshold[t]:.4g} on{share}")
+                share = f"; {100 * self.leaving[: t + 1].sum():.3g} % of the rows have stopped"
+            lines.append(f"after {counted(t, 'stage')}: threshold {self.threshold[t]:.4g}{share}")
         return lines

@@ -64,8 +64,8 @@ from pboost.models.shares import (
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_position
 
-#: Error text for base learners from other packages, whose features are not available.
-READING = "the use of features by a {}"
+#: Start of the error message for base learners from other packages.
+READING = "feature information of a {}"
 #: Classes of the base learners of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
 
@@ -76,10 +76,10 @@ def is_foreign(member: object) -> bool:
 
 
 def check_known(member: object, what: str = "the prediction cost of a {}") -> Model:
-    """Return a base learner that is a pboost model; others raise NotImplementedError."""
+    """Return the base learner if it is a pboost model, else raise NotImplementedError."""
     if not isinstance(member, Model):
         raise NotImplementedError(
-            f"model: {what.format(type(member).__name__)} is not available, because this is not a "
+            f"model: {what.format(type(member).__name__)} is not available, because it is not a "
             "pboost model"
         )
     return member
@@ -103,10 +103,10 @@ def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.int
 
 
 def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> FloatArray:
-    """Return the votes (n, J) of a base learner, or its predicted numbers (n,).
+    """Return the votes (n, J) of a base learner, or for regression its predictions (n,).
 
-    With soft voting these are class probabilities, if available. Otherwise the predicted class
-    has one vote.
+    With soft voting, the votes are class probabilities, if available. Otherwise the predicted
+    class receives one vote.
     """
     if classes is not None and voting == "soft" and not is_foreign(model):
         try:
@@ -132,27 +132,27 @@ def _codes(classes: Array, predicted: Array) -> NDArray[np.intp]:
     return code
 
 
-#: The number of features, and their names or None.
+#: The number of features, and the feature names or None.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 
 
 class Composite(Model):
-    """Base class of models that contain other models, which are stored with them.
+    """Base class of models that contain base learners, and are stored together with them.
 
     ``model[i]`` is base learner i.
     """
 
     __slots__ = ()
 
-    no_graph = "whose base learners in model.models are models"
+    no_graph = "whose base learners are in model.models"
     #: The base learners.
     models: tuple[Any, ...]
 
     def __getitem__(self, member: int | slice) -> Any:
         if isinstance(member, slice):
             raise TypeError(
-                f"model: a {type(self).__name__} cannot be sliced, since its training record is "
-                "for all base learners; slice the tuple model.models instead"
+                f"model: a {type(self).__name__} cannot be sliced, because its training record "
+                "covers all base learners; slice the tuple model.models instead"
             )
         return self.models[check_position("member", member, len(self.models))]
 
@@ -168,13 +168,13 @@ class Composite(Model):
 
     @property
     def row_table(self) -> Table | None:
-        """The table with the categories of all base learners."""
+        """The table with the categories that occur in any base learner."""
         known = [member for member in self.models if not is_foreign(member)]
         return united([member.row_table for member in known], self.n_features)
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Sum over the base learners of the mean number of comparisons per training row."""
+        """Mean number of comparisons per training row, summed over the base learners."""
         return float(sum(check_known(member).mean_prediction_cost for member in self.models))
 
     def digests(self) -> list[Digest]:
@@ -204,7 +204,7 @@ class Composite(Model):
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether no base learner is known to reject missing values."""
+        """Whether all base learners from pboost accept missing values."""
         return all(is_foreign(member) or member.takes_missing for member in self.models)
 
     def inquiries(self, settles: bool) -> list[PartialEvaluator]:
@@ -220,7 +220,7 @@ class Composite(Model):
 class Ensemble(Composite):
     """Base class of classifiers with J >= 2 classes that combine base learners.
 
-    The predicted class has the largest probability; if tied, the first wins.
+    The class with the largest probability is predicted; the first class wins ties.
     """
 
     __slots__ = ()
@@ -230,7 +230,7 @@ class Ensemble(Composite):
 
     @property
     def n_votes(self) -> int:
-        """Number of decision values per row: one per class, in the binary case as well."""
+        """Number of decision values per row: one per class, also in the binary case."""
         return len(self.classes)
 
     def __repr__(self) -> str:
@@ -264,11 +264,11 @@ class Ensemble(Composite):
         return self.most_probable(self.probabilities(score))
 
     def most_probable(self, probabilities: FloatArray) -> Array:
-        """Return the class of the largest probability, the first if tied."""
+        """Return the class with the largest probability; the first class wins ties."""
         return self.classes[np.argmax(probabilities, axis=1)]
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the prediction cost of each row in "nodes", the only unit available."""
+        """Return the prediction cost of each row in "nodes", the only supported unit."""
         if unit != "nodes":
             raise NotImplementedError(
                 f'unit: expected "nodes" for a model with several base learners, got {unit!r}'
@@ -276,11 +276,11 @@ class Ensemble(Composite):
         return Composite.prediction_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
-        """Return a title for the ensemble, and one for each base learner."""
+        """Return the title of the ensemble, followed by a title for each base learner."""
         raise NotImplementedError
 
     def describe(self) -> str:
-        """Return the model as text: a title, then the base learners, indented."""
+        """Describe the ensemble and, indented, its base learners as text."""
         first_title, *titles = self.titles()
         lines = [first_title]
         for title, member in zip(titles, self.models, strict=True):
@@ -294,8 +294,8 @@ def check_members(
 ) -> None:
     """Raise ValueError unless the base learners agree on features and classes.
 
-    `classes` is None for regression; `columns` are the features of the ensemble, if it stores
-    them. Models of other packages are not checked.
+    `classes` is None for regression. `columns` are the features of the ensemble, if known. Models
+    from other packages are not checked.
     """
     for k, member in enumerate(models):
         if is_foreign(member):
@@ -358,8 +358,8 @@ class OneVsRest(Ensemble):
         """Check that there is one binary model per class."""
         if not len(self.models) == len(self.classes) >= 2:
             raise ValueError(
-                f"models: expected one per class, at least two, got {len(self.models)} models and "
-                f"{len(self.classes)} classes"
+                "models: expected one model per class, and at least two classes, got "
+                f"{len(self.models)} models and {len(self.classes)} classes"
             )
         for label, model in zip(self.classes.tolist(), self.models, strict=True):
             if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
@@ -379,19 +379,19 @@ class OneVsRest(Ensemble):
         return leads(check_known(model, READING).contributions(X) for model in self.models)
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the vote parts (1 + d, J) of the binary models."""
+        """Return the `vote_parts` (1 + d, J) of the binary models."""
         return leads(check_known(model, READING).vote_parts(X) for model in self.models)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities (n, J) of the binary models, divided by their sum."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
-            # Probabilities can round to 1 for different decision values.
+            # Use decision values, since probabilities can round to 1 for several classes.
             return probabilities(self.decision_function(X))
         rows = MemberRows(self, X)
         shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
         none = np.flatnonzero(~shares.any(axis=1))
         if len(none):
-            # All probabilities are zero; the largest decision value gets probability 1.
+            # If all probabilities are zero, the largest decision value gets probability 1.
             X = rows.input_table
             score = self.decision_function(X if len(none) == len(shares) else as_rows(X).take(none))
             shares[none] = score == score.max(axis=1, keepdims=True)
@@ -417,13 +417,13 @@ class OneVsRest(Ensemble):
         return leads(score_by_route(model, X, route) for model in self.models)
 
     def inquiry(self, settles: bool) -> RestEvaluator:
-        """Return the evaluator for feature acquisition, which queries one model after another."""
+        """Return an evaluator for feature acquisition, one model after another."""
         return RestEvaluator(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values (n, J) at each stage; completed models keep their values."""
+        """Yield the decision values (n, J) at each stage, constant after a model's last stage."""
         stages = [staged_decision_function(model, X) for model in self.models]
-        latest = list(self.decision_function(X).T)  # also for models without stages
+        latest = list(self.decision_function(X).T)  # the only values of models without stages
 
         def all_stages() -> Iterator[FloatArray]:
             for scores in zip_longest(*stages):
@@ -433,19 +433,19 @@ class OneVsRest(Ensemble):
         return all_stages()
 
     def titles(self) -> list[str]:
-        """Return a title for the ensemble, and one for each base learner."""
+        """Return the title of the ensemble, followed by a title for each base learner."""
         title = f"fit_one_vs_rest: {len(self.models)} models, one per class"
         return [title, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
 
 
 def leads(values: Iterable[FloatArray]) -> FloatArray:
-    """Return decision values as columns; values of two classes become their difference."""
+    """Stack decision values as columns; two values per row are replaced by their difference."""
     return np.column_stack([lead_of_second(value) if value.ndim > 1 else value for value in values])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WeightedVote(Ensemble):
-    """Classifiers with J classes that vote for their predictions, each with its own weight.
+    """A weighted majority vote of classifiers with J classes.
 
     Attributes
     ----------
@@ -456,7 +456,7 @@ class WeightedVote(Ensemble):
     classes : ndarray, shape (J,)
         The sorted class labels.
     bias : ndarray of float64, shape (J,)
-        Initial votes: 0 with base learners, otherwise the logarithms of the class frequencies.
+        Initial votes: 0, or without base learners the logarithms of the class frequencies.
     settings : mapping
         The options of the fit.
     error : ndarray of float64, shape (n_rounds,)
@@ -481,7 +481,7 @@ class WeightedVote(Ensemble):
     file_order = ("classes", "alpha", "bias", "error")
 
     def check_whole(self) -> None:
-        """Check that votes have finite sums and that the base learners are compatible."""
+        """Check that sums of votes are finite and that the base learners are compatible."""
         check_sum("alpha, bias", self.alpha, float(np.abs(self.bias).max()))
         check_shares("error", self.error)
         check_members(self.models, self.classes)
@@ -502,12 +502,12 @@ class WeightedVote(Ensemble):
         return total
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean importances of the base learners, weighted by the size of votes."""
+        """Return the mean importances of the base learners, weighted by abs(alpha)."""
         return self.mean_importances(np.abs(self.alpha), X)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the softmax (n, J) of sums of votes."""
-        with np.errstate(over="ignore"):  # the exponential of minus infinity is correct
+        with np.errstate(over="ignore"):  # exp(-inf) = 0 is the intended result
             odds = np.exp(score - score.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
@@ -521,16 +521,16 @@ class WeightedVote(Ensemble):
         return max(1, len(self.models))
 
     def proven(self) -> Exits | None:
-        """Return when predicted classes cannot change; None without base learners."""
+        """Return early exits for rows whose class can no longer change, or None."""
         if not self.models:
             return None
         alpha = np.repeat(self.alpha[:, None], len(self.classes), axis=1)
         rest = rest_of(np.minimum(alpha, 0.0), np.maximum(alpha, 0.0), self.bias)
-        # The softmax adds a rounding error to the sum of the votes.
+        # The softmax can add one more rounding error.
         return proven_exits(rest._replace(size=rest.size + 1))
 
     def first(self, n_stages: int) -> WeightedVote:
-        """Return the vote of the first base learners."""
+        """Return a model with only the first base learners."""
         return replace(self, models=self.models[:n_stages], alpha=self.alpha[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
@@ -542,11 +542,11 @@ class WeightedVote(Ensemble):
         return np.stack([start, *votes]), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return the evaluator for feature acquisition over the base learners, in order."""
+        """Return an evaluator for feature acquisition, one base learner after another."""
         return sum_of_votes(self, self.inquiries(settles), settles)
 
     def titles(self) -> list[str]:
-        """Return a title for the ensemble, and one for each base learner."""
+        """Return the title of the ensemble, followed by a title for each base learner."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.classes)
         title = f"{builder}: {len(self.models)} base learners, classes {named}\nstopped: "
@@ -556,7 +556,7 @@ class WeightedVote(Ensemble):
         ]
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the sums of votes after each base learner, in the same array."""
+        """Yield the sums of votes after each base learner, always in the same array."""
         rows = MemberRows(self, X)
         n = as_rows(rows.input_table).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
@@ -571,8 +571,8 @@ def parts_of_vote(
 ) -> FloatArray:
     """Return the contributions (1 + d, J) to the votes of a base learner for one row.
 
-    See `said_by`. Means of probabilities have exact parts; for other models `shared_out` divides
-    the votes in proportion to the parts of the decision value.
+    `said_by` returns the votes. The contributions to averaged probabilities are exact. Other votes
+    are divided among the features in proportion to the contributions to the decision value.
     """
     known = check_known(member, READING)
     assert known.classes is not None
@@ -589,7 +589,7 @@ def chance(n_classes: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bagging(Composite, Averaged):
-    """Average of models that were fitted to different bootstrap samples, see `fit_bagging`.
+    """An average of models fitted to different bootstrap samples; see `fit_bagging`.
 
     Attributes
     ----------
@@ -604,13 +604,13 @@ class Bagging(Composite, Averaged):
     settings : mapping
         The options of the fit.
     oob : OutOfBag
-        Out-of-bag predictions: for each training row, by base learners not fitted to it.
+        Out-of-bag predictions of the training rows, from base learners not fitted to the row.
     voting : {"hard", "soft"}
         The votes that `predict_proba` averages: predicted classes ("hard") or probabilities
         ("soft"). Not used for regression.
     table : Table or None
-        Types and categories of the training features, and which of them had missing values; see
-        `pboost.data.read.table`. None if all were numeric without missing values.
+        Type and categories of each training feature, and whether it had missing values; see
+        `pboost.data.read.table`. None if all features were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -664,7 +664,7 @@ class Bagging(Composite, Averaged):
         known = check_known(model, READING)
         if known.classes is None:
             return known.contributions(X)
-        # The class labels of this base learner are numbers, so their mean is a prediction.
+        # A classifier whose labels are numbers predicts the mean label.
         return parts_of_vote(known, X, known.classes) @ known.classes.astype(np.float64)
 
     def mean(self, X: TableLike) -> FloatArray:
@@ -680,7 +680,7 @@ class Bagging(Composite, Averaged):
                 total += member_answer(model)
         if np.isfinite(total).all():
             return total / n
-        # The sum overflows, but the mean is finite.
+        # The sum overflowed, but the mean can be finite.
         return reduce(np.add, (member_answer(model) / n for model in self.models))
 
     @property
@@ -689,11 +689,11 @@ class Bagging(Composite, Averaged):
         return len(self)
 
     def proven(self) -> Exits:
-        """Return when the predicted class cannot change any more."""
+        """Return early exits for rows whose class can no longer change."""
         return voting_exits(len(self), self.n_votes)
 
     def first(self, n_stages: int) -> Bagging:
-        """Return the mean of the first base learners."""
+        """Return a model with only the first base learners."""
         return replace(self, models=self.models[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
@@ -702,11 +702,11 @@ class Bagging(Composite, Averaged):
         return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return the evaluator for feature acquisition over the base learners, in order."""
+        """Return an evaluator for feature acquisition, one base learner after another."""
         return mean_of(self, self.inquiries(settles), self.voting, settles)
 
     def parts(self) -> HeaderAndArrays:
-        """Return the header fields and arrays of a file; a regression has no `voting`."""
+        """Return the header fields and arrays to store; a regression model has no `voting`."""
         header, arrays = Composite.parts(self)
         if self.classes is None:
             arrays.pop("voting", None)

@@ -27,7 +27,7 @@ from pboost.values import Array, FloatArray, TableLike, check_integer
 
 #: Start of the stop reason of a truncated model.
 CUT = "truncated to the first"
-#: Smaller probabilities of the first class are computed directly, as 1 - p would lose precision.
+#: Smaller probabilities are computed directly, because 1 - p would lose precision.
 LEAST_DIFFERENCE = 1 / 64
 
 
@@ -35,11 +35,11 @@ class NamedLoss(Kind):
     """A loss, stored by name together with its parameters."""
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the name and parameters; TypeError for a loss that is not from pboost."""
+        """Return the name and parameters of the loss; TypeError if it is user-defined."""
         if not is_of_package(value):
             raise TypeError(
                 f"model: the loss {str(value)!r} is a function, which cannot be saved; pickle the "
-                "model, unless the function is compiled"
+                "model instead, if the function can be pickled"
             )
         numbers = value.parameters
         return {name: {"name": value.name, **numbers} if numbers else value.name}, {}
@@ -59,21 +59,20 @@ class NamedLoss(Kind):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GradientBoostingModel(Model):
-    """A constant plus a sum of regression trees, see `fit_gradient_boosting`.
+    """A constant plus a sum of regression trees; see `fit_gradient_boosting`.
 
-    With the softmax loss there is one sum per class; a round adds one tree per class, or one tree
-    with J outputs. With other losses a round adds one tree. ``len(model)`` is the number of
-    rounds.
+    With the softmax loss and J classes, there is one sum per class, and a round adds one tree per
+    class or one tree with J outputs. With other losses, a round adds one tree. ``len(model)`` is
+    the number of rounds.
 
     Attributes
     ----------
     trees : RandomForest
-        The regression trees; tree k of round r is ``trees[r * J + k]``. ``value`` contains the
-        leaf values that are added to the decision value, 0 for inner nodes, with shape
-        (n_nodes, J) for trees with J outputs. ``weight`` is relative to the largest weight of a
-        row in the round.
+        The regression trees; tree k of round r is ``trees[r * model.n_trees + k]``. Its ``value``
+        contains the leaf values, and 0 for inner nodes; the shape is (n_nodes, J) for trees with
+        J outputs. Its ``weight`` is in units of the largest sample weight of the round.
     bias : float, or ndarray of float64, shape (J,)
-        Initial decision value, for softmax one per class.
+        Initial decision value; with softmax, one per class.
     loss : Loss
         The loss that was minimized.
     classes : ndarray, shape (2,) or (J,), or None
@@ -135,7 +134,7 @@ class GradientBoostingModel(Model):
         if self.trees.classes is not None:
             raise ValueError("trees: expected regression trees")
         if self.classes is None and not self.loss.is_regression:
-            wanted = "an array" if self.loss.is_multiclass else "two classes"
+            wanted = "class labels" if self.loss.is_multiclass else "two classes"
             raise ValueError(f'classes: expected {wanted} with loss="{self.loss}", got None')
         if self.trees.value.ndim > 1 and (
             not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
@@ -214,20 +213,20 @@ class GradientBoostingModel(Model):
         return len(self)
 
     def longest_costs(self) -> FloatArray:
-        """Return the largest number of comparisons (T + 1,) in the first rounds."""
+        """Return the maximum number of comparisons (T + 1,) in the first 0, 1, ... rounds."""
         depths = self.trees.depths.reshape(len(self), -1).sum(axis=1)
         return np.cumsum([0, *depths], dtype=np.float64)
 
     def first(self, n_stages: int) -> GradientBoostingModel:
-        """Return the model of the first rounds."""
+        """Return a model with only the first rounds."""
         return self.truncate(n_stages)
 
     def node_exits(self, exits: Exits) -> NodeExits:
-        """Convert early exits after rounds for the kernel."""
+        """Convert early exits after rounds to the form that the kernel reads."""
         return of_trees(exits)
 
     def proven(self) -> Exits:
-        """Return when predicted classes cannot change any more."""
+        """Return early exits for rows whose class can no longer change."""
         low, high = (
             of.reshape(len(self), self.n_votes) for of in self.trees.ranges_of(self.trees.value)
         )
@@ -235,7 +234,7 @@ class GradientBoostingModel(Model):
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
-        """Return `proven` in the kernel's form, computed once."""
+        """Return the result of `proven` in the form that the kernel reads."""
         return of_trees(self.proven())
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
@@ -256,7 +255,7 @@ class GradientBoostingModel(Model):
         return score, costs_by_then(cost)
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
-        """Return the evaluator for feature acquisition, round by round."""
+        """Return an evaluator for feature acquisition, round by round."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:
             of = self.trees.by_node(np.arange(len(self.trees)) % self.n_trees)
@@ -266,7 +265,7 @@ class GradientBoostingModel(Model):
         )
 
     def _of_labels(self, values: FloatArray) -> FloatArray:
-        """Reshape sums to (n, J), or (n,) with one decision value."""
+        """Reshape sums to (n, J), or to (n,) with one decision value per row."""
         return values if self.loss.is_multiclass and values.ndim == 2 else values[:, 0]
 
     def probabilities(self, score: FloatArray) -> FloatArray:
@@ -277,13 +276,13 @@ class GradientBoostingModel(Model):
         if self.loss.is_multiclass:
             return settled(second, np.argmax(score, axis=1))
         first = 1 - second
-        if is_of_package(self.loss):  # its probability of the first class is probability(-score)
+        if is_of_package(self.loss):  # in pboost, P(first) = probability(-score)
             small = first < LEAST_DIFFERENCE
             first[small] = self.loss.probability(-score[small])
         return settled(np.column_stack([first, second]), score > 0)
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
-        """Return the model with its first rounds only."""
+        """Return a model with only the first rounds."""
         n_trees = check_integer("n_nodes", n_trees, min_value=1, max_value=len(self))
         if n_trees == len(self):
             return self
@@ -319,15 +318,18 @@ class GradientBoostingModel(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Sum over the trees of the mean number of comparisons per training row."""
+        """Mean number of comparisons per training row, summed over the trees."""
         return self.trees.mean_prediction_cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of comparisons per row, or of distinct features in each tree."""
+        """Return the cost of each row, summed over the trees.
+
+        For "features" this is the number of distinct features that the row reads in each tree.
+        """
         return self.trees.prediction_cost(X, unit)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield a mask of the features that the first 1, 2, ... rounds compare."""
+        """Yield a mask of the features that the first 1, 2, ... rounds read."""
         return islice(self.trees.reads(X), self.n_trees - 1, None, self.n_trees)
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""Linear models, and sums of functions that are all evaluated for every row."""
+"""Linear models, and weighted sums of user-defined functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CONSTANT = -1
 HALF = 540
 #: Start of the error messages about features of a FunctionEnsemble.
 OF_FUNCTIONS = "model: a FunctionEnsemble does not record which features its functions use; "
-#: The square of a larger number overflows.
+#: Limit of absolute values whose squares must not overflow.
 FAR = 1e150
 
 
@@ -62,7 +62,7 @@ class AdditiveModel(TwoClassModel):
 
     @property
     def n_nodes(self) -> int:
-        """Number of rounds, that is weak hypotheses with repetitions."""
+        """Number of rounds, each of which added one weak hypothesis."""
         return len(self.record.certificate) - 1
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
@@ -114,20 +114,20 @@ class AdditiveModel(TwoClassModel):
 
 
 def times(factor: float, answer: FloatArray) -> FloatArray:
-    """Multiply; values that overflow are infinite."""
+    """Multiply; an overflow returns infinity without a warning."""
     with np.errstate(over="ignore"):
         return factor * answer
 
 
 def plus(a: Any, b: FloatArray) -> FloatArray:
-    """Add; values that overflow are infinite or NaN."""
+    """Add; an overflow returns infinity or NaN without a warning."""
     with np.errstate(over="ignore", invalid="ignore"):
         total: FloatArray = a + b
     return total
 
 
 def within_range(score: FloatArray, where: str = "") -> FloatArray:
-    """Return decision values; ValueError if one is not finite."""
+    """Return the decision values if all are finite, else raise ValueError."""
     wrong = np.flatnonzero(~np.isfinite(score))
     if len(wrong):
         raise ValueError(
@@ -138,7 +138,7 @@ def within_range(score: FloatArray, where: str = "") -> FloatArray:
 
 
 class RoundsRecord(NestedRecord):
-    """The training record of a model with rounds."""
+    """A field with the training record of a model with rounds."""
 
     __slots__ = ()
 
@@ -157,11 +157,11 @@ class LinearModel(AdditiveModel):
     Attributes
     ----------
     feature : ndarray of int32, shape (rounds,)
-        Feature of each round; -1 for the constant.
+        Feature that each round updates; -1 for the constant.
     step : ndarray of float64, shape (rounds,)
         Coefficient that each round adds.
     mu : ndarray of float64, shape (rounds,)
-        Normalized margin (edge) of the hypothesis of each round under the weights of the round.
+        Normalized margin (edge) of each round's hypothesis under the weights of this round.
     center, scale : ndarray of float64, shape (n_added,)
         Standardization of each column: the center is subtracted, then the column is divided by
         the scale. A categorical feature has one indicator column per category.
@@ -172,16 +172,16 @@ class LinearModel(AdditiveModel):
     feature_names : tuple of str or None
         Names of the training features, or None.
     bias : float
-        Initial decision value of every row; 0 unless no hypothesis was better than random.
+        Initial decision value; 0 unless no hypothesis was better than random guessing.
     settings : mapping
         The options of the fit.
     record : TrainingRecord
-        Certificate and cost (features read) after each round, and why boosting stopped.
+        Certificate and cost (number of features) after each round, and the stop reason.
     takes_missing : bool
         Whether missing values are accepted; they are replaced by the center.
     table : Table or None
-        Types and categories of the training features, and which of them had missing values; see
-        `pboost.data.read.table`. None if all were numeric without missing values.
+        Type and categories of each training feature, and whether it had missing values; see
+        `pboost.data.read.table`. None if all features were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -222,8 +222,8 @@ class LinearModel(AdditiveModel):
 
     @property
     def coefficient(self) -> FloatArray:
-        """Coefficient of each column in its original units; infinite if it overflows."""
-        with np.errstate(over="ignore"):  # the scale can be denormal
+        """Coefficient of each column in original units; infinite after an overflow."""
+        with np.errstate(over="ignore"):  # the scale can be subnormal
             return self.weights / self.scale
 
     @property
@@ -251,13 +251,13 @@ class LinearModel(AdditiveModel):
         return np.array([constant, *self.by_column(np.array(terms))])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the normalized absolute coefficients times the standard deviations, or scale."""
+        """Return normalized importances: absolute coefficients times standard deviations."""
         known = self.scale if X is None else spread_of(self, X)
         with np.errstate(over="ignore"):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
     def cost(self, unit: CostUnit) -> float:
-        """Return the number of features with a coefficient, which is the cost in every unit."""
+        """Return the number of features with a coefficient, the cost in every unit."""
         return float(self.record.cost[-1])
 
     def terms(self, values: Array) -> Iterator[FloatArray]:
@@ -274,7 +274,7 @@ class LinearModel(AdditiveModel):
         total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
         if not np.isfinite(total).all():
             for j in np.flatnonzero(self.weights).tolist():
-                self._answer(values, j)  # raises an error that names the column
+                self._answer(values, j)  # raises an error if it is not finite
         return total
 
     def _answer(self, values: Array, j: int) -> FloatArray:
@@ -285,7 +285,7 @@ class LinearModel(AdditiveModel):
         return within_range(answer, f" in column {j}")
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return the evaluator for feature acquisition, which reads all columns of the sum."""
+        """Return an evaluator for feature acquisition that reads all columns of the sum."""
         return SumInquiry(self, columns_of(self, self.weights != 0), 1)
 
     def lines(self, names: Sequence[str]) -> list[str]:
@@ -302,7 +302,7 @@ class FunctionEnsemble(AdditiveModel):
     Attributes
     ----------
     hypotheses : tuple of callable
-        Functions that return one real number for each of the rows (n, d).
+        Functions that receive an array of shape (n, d) and return one number per row.
     alpha : ndarray of float64, shape (rounds,)
         Coefficient of each function.
     mu : ndarray of float64, shape (rounds,)
@@ -314,14 +314,14 @@ class FunctionEnsemble(AdditiveModel):
     feature_names : tuple of str or None
         Names of the training features, or None.
     bias : float
-        Initial decision value of every row; 0 unless no function was better than random.
+        Initial decision value; 0 unless no function was better than random guessing.
     settings : mapping
         The options of the fit.
     record : TrainingRecord
-        Certificate and cost (functions) after each round, and why boosting stopped.
+        Certificate and cost (number of functions) after each round, and the stop reason.
     table : Table or None
-        Types and categories of the training features, and which of them had missing values; see
-        `pboost.data.read.table`. None if all were numeric without missing values.
+        Type and categories of each training feature, and whether it had missing values; see
+        `pboost.data.read.table`. None if all features were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -362,16 +362,18 @@ class FunctionEnsemble(AdditiveModel):
 
     def inquiry(self, settles: bool) -> SumInquiry:
         """Raise NotImplementedError."""
-        raise NotImplementedError(OF_FUNCTIONS + "use predict with complete rows")
+        raise NotImplementedError(OF_FUNCTIONS + "call predict with all features")
 
     def members(self) -> HeaderAndArrays:
         """Raise TypeError."""
-        raise TypeError("model: a FunctionEnsemble cannot be saved, as it contains functions")
+        raise TypeError("model: a FunctionEnsemble cannot be saved, because it contains functions")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProbitModel(Model):
-    """A linear model f of the probability Phi(f) of the second class, see `fit_probitboost`.
+    """A linear probit model from boosting; see `fit_probitboost`.
+
+    The probability of the second class is Phi(f) for the decision value f, a linear function.
 
     Attributes
     ----------
@@ -381,13 +383,13 @@ class ProbitModel(Model):
         Coefficient of each column, in original units. A categorical feature has one indicator
         column per category.
     feature : ndarray of int32, shape (steps,)
-        Column of each step; -1 if the step only changed the intercept.
+        Column that each step updated; -1 if it only changed the intercept.
     step : ndarray of float64, shape (steps, 2)
-        Amounts that each step added to the intercept and to the coefficient of its column.
+        Amounts that each step added to the intercept and to the coefficient of the column.
     length : ndarray of float64, shape (steps,)
         Step size relative to the full step: 1, or less if the safeguard halved the step.
     risk : ndarray of float64, shape (steps + 1,)
-        Weighted mean of -ln Phi(Y f) on the training rows before the first and after each step.
+        Weighted mean of -ln Phi(Y f) on the training rows: initially, and after each step.
     classes : ndarray, shape (2,)
         The two class labels, sorted.
     settings : mapping
@@ -399,11 +401,11 @@ class ProbitModel(Model):
     feature_names : tuple of str or None
         Names of the training features, or None.
     mean : ndarray of float64, shape (n_added,), or None
-        Replacement for missing values: the weighted mean of each column of the training rows. If
-        it is None, missing values raise an error.
+        Weighted training mean of each column, which replaces missing values. With None, missing
+        values raise an error.
     table : Table or None
-        Types and categories of the training features, and which of them had missing values; see
-        `pboost.data.read.table`. None if all were numeric without missing values.
+        Type and categories of each training feature, and whether it had missing values; see
+        `pboost.data.read.table`. None if all features were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -426,7 +428,7 @@ class ProbitModel(Model):
     no_graph: ClassVar[str] = "whose decision value is not half the log odds"
     instead: ClassVar[Mapping[str, str]] = {
         "truncate": "staged_decision_function returns the values after each step",
-        "reach": "all rows use the same linear function, see coefficients",
+        "reach": "all rows use the same linear function; call coefficients",
     }
     file_kind = "probit"
     no_trees = "which is a linear function; use coefficients or to_c"
@@ -500,7 +502,7 @@ class ProbitModel(Model):
             return np.concatenate([[self.intercept], self.by_column(self.slopes * row)])
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the constant steps, and the sum of the steps that update each feature."""
+        """Return the sum of the constant steps and, for each feature, the sum of its steps."""
         row = filled(input_values(self, X)[0], self.mean)
         value = np.where(self.feature >= 0, row[self.feature], 0.0)
         with np.errstate(over="ignore"):
@@ -509,7 +511,7 @@ class ProbitModel(Model):
         return np.concatenate([parts[:1], self.by_column(parts[1:])])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return normalized importances, from coefficients and spreads of X or from the risk."""
+        """Return normalized importances, based on `X` or on the risk decreases in training."""
         if X is not None:
             return as_shares(self.by_column(times_spread(self.slopes, spread_of(self, X))))
         read = self.feature >= 0
@@ -518,7 +520,7 @@ class ProbitModel(Model):
         return as_shares(self.by_column(total))
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return the evaluator for feature acquisition, which reads all columns of the sum."""
+        """Return an evaluator for feature acquisition that reads all columns of the sum."""
         return SumInquiry(self, columns_of(self, self.slopes != 0), 1)
 
     @property
@@ -527,7 +529,7 @@ class ProbitModel(Model):
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of columns with a nonzero coefficient, for each row."""
+        """Return the cost of each row: the number of columns with a nonzero coefficient."""
         return np.full(len(input_values(self, X)), self.mean_prediction_cost)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -550,7 +552,7 @@ class ProbitModel(Model):
 
 
 def columns_of(model: Model, is_added: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the features of X that the columns marked in `is_added` (n_added,) come from."""
+    """Return the features whose columns are marked in `is_added`, shape (n_added,)."""
     indicators = indicators_of(model.table)
     every = np.flatnonzero(is_added)
     return every if indicators is None else np.unique(indicators.column[every]).astype(np.intp)
@@ -566,8 +568,8 @@ def sums_of(
 ) -> FloatArray:
     """Return constant + slopes . x for rows (n, d), with x standardized if requested.
 
-    Terms are added column by column, since a matrix product could depend on the size of a batch.
-    `fill` (d,) replaces missing values.
+    The terms are added column by column, because the rounding errors of a matrix product can
+    depend on the number of rows. `fill` (d,) replaces missing values.
     """
     out = np.empty(len(values))
     index = np.flatnonzero(slopes).astype(np.int32)
@@ -588,10 +590,10 @@ def in_range(
     slopes: FloatArray,
     fill: FloatArray,
 ) -> FloatArray:
-    """Return intercept + slopes . x, given as `total`, within the range of float64.
+    """Return decision values `total`, recomputed if they are not finite.
 
-    If terms overflow, they are summed again, scaled by 2 to the power of -2 `HALF`. `fill` (d,)
-    replaces missing values.
+    The terms of intercept + slopes . x are then scaled down, and the sum is clipped to the range
+    of float64. `fill` (d,) replaces missing values.
     """
     far = np.flatnonzero(~np.isfinite(total))
     if not len(far):
@@ -614,11 +616,11 @@ def log_probability(values: FloatArray) -> FloatArray:
 
 
 def probabilities(values: FloatArray) -> FloatArray:
-    """Return probabilities (n, J) for values (n, K); the predicted class has the largest.
+    """Return class probabilities (n, J) for decision values (n, K).
 
     With two classes there is one value f, and the probabilities are Phi(-f) and Phi(f). With more
-    classes they are Phi of the values, divided by the sum. If rounding makes two probabilities
-    equal, the probability of the predicted class is increased by one unit in the last place.
+    classes, the probabilities are Phi of the values, divided by the sum. If rounding makes two
+    probabilities equal, the predicted class gets the next larger number.
     """
     if values.shape[1] == 1:
         share = np.exp(log_probability(np.concatenate([-values, values], axis=1)))
@@ -630,7 +632,7 @@ def probabilities(values: FloatArray) -> FloatArray:
 
 
 def chosen(values: FloatArray) -> NDArray[np.intp]:
-    """Return the class of the largest value (n, K), the first if tied."""
+    """Return the position of the predicted class for decision values (n, K)."""
     if values.shape[1] == 1:
         return (values[:, 0] > 0).astype(np.intp)
     return np.argmax(values, axis=1)

@@ -41,29 +41,30 @@ from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position, freeze
 
-#: Numbers of comparisons and of trees from which on checks for early exits are worthwhile.
+#: Smallest number of comparisons and of trees for which checking for early exits saves time.
 MANY_CELLS, FEW_TREES = 8192, 16
-#: Larger than every rank, for ranks of 16 bits, and of 8 bits (which are stored minus 128).
+#: Placeholders larger than every 16-bit rank, and every 8-bit rank (stored minus 128).
 NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
-#: Largest number of thresholds of a feature for which ranks have 8 bits.
+#: Largest number of thresholds of a feature for which 8-bit ranks suffice.
 FEW_EDGES = 255
-#: Largest depth at which comparing all nodes of a tree can be faster than a walk.
+#: Largest depth for which comparing all nodes of a tree can be faster than walking it.
 MOST_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomForest(Trees):
-    """A random forest, made by `fit_random_forest`.
+    """A random forest; see `fit_random_forest`.
 
     ``forest[i]`` is tree i, as a `Tree`; ``len(forest)`` is the number of trees. A slice such as
-    ``forest[:20]`` is a forest of these trees, without `oob`.
+    ``forest[:20]`` is a forest of these trees, without out-of-bag predictions (`oob` is None).
 
     Attributes
     ----------
     root : ndarray of int32, shape (n_trees + 1,)
         Index of the first node of each tree, followed by the number of nodes.
     feature, threshold, children, value, impurity, weight, n_rows : ndarray
-        The arrays of all trees, see `Tree`; `children` are relative to the root of the tree.
+        The arrays of all trees, concatenated; see `Tree`. `children` are relative to the root of
+        the tree.
     classes : ndarray, shape (J,), or None
         The sorted class labels; None for regression.
     n_features : int
@@ -73,12 +74,12 @@ class RandomForest(Trees):
     settings : mapping
         The options of the fit.
     oob : OutOfBag or None
-        Out-of-bag predictions: for each training row, by trees not fitted to it.
+        Out-of-bag predictions of the training rows, from trees not fitted to the row.
     missing, subset_column, subset : ndarray or None
-        The arrays of all trees, see `Tree`.
+        The arrays of all trees, concatenated; see `Tree`.
     table : Table or None
-        Types and categories of the training features, and which of them had missing values; see
-        `pboost.data.read.table`. None if all were numeric without missing values.
+        Type and categories of each training feature, and whether it had missing values; see
+        `pboost.data.read.table`. None if all features were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -91,7 +92,7 @@ class RandomForest(Trees):
     )
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
 
-    no_graph = "whose trees, model[i], are models"
+    no_graph = "whose trees are model[i]"
     instead: ClassVar = {
         "truncate": "use model[:k] for the first k trees",
         "reach": "apply returns the leaf of each row in each tree",
@@ -115,19 +116,19 @@ class RandomForest(Trees):
         return self.depths
 
     def largest_values(self) -> FloatArray:
-        """Return the largest absolute value in each tree, (n_trees, ...)."""
+        """Return the largest absolute node value in each tree, (n_trees, ...)."""
         return np.maximum.reduceat(np.abs(self.value), self.root[:-1])
 
     @property
     @stored.once
     def ranked(self) -> RankedTrees | None:
-        """The trees in a form that is faster for many rows; None if they are too deep."""
+        """The trees in a form for many rows, or None if walking the trees is faster."""
         return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property
     @stored.once
     def ranked_holes(self) -> RankedTrees | None:
-        """As `ranked`, for rows with missing values, with some features duplicated."""
+        """Like `ranked`, for rows with missing values; some features have two columns."""
         column, twice = columns_with_holes(self)
         return rank_trees(self, self.depths, column, self.n_features + len(twice))
 
@@ -161,7 +162,7 @@ class RandomForest(Trees):
         return (self[i] for i in range(len(self)))
 
     def only(self, trees: NDArray[np.intp]) -> RandomForest:
-        """Return the forest of the given trees, without `oob`."""
+        """Return a forest of the given trees, without out-of-bag predictions."""
         if not len(trees):
             raise ValueError(f"tree: expected at least one of {len(self)} trees, got none")
         first, last = self.root[trees], self.root[trees + 1]
@@ -169,7 +170,7 @@ class RandomForest(Trees):
         return replace(self, root=np.cumsum([0, *(last - first)]), oob=None, **columns)
 
     def mean(self, X: TableLike) -> FloatArray:
-        """Return the mean over the trees of the leaf value of each row."""
+        """Return the leaf values of each row, averaged over the trees."""
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.value.ndim == 1 else mean
 
@@ -179,39 +180,39 @@ class RandomForest(Trees):
         return len(self)
 
     def longest_costs(self) -> FloatArray:
-        """Return the largest number of comparisons (T + 1,) in the first trees."""
+        """Return the maximum number of comparisons (T + 1,) in the first 0, 1, ... trees."""
         return np.cumsum([0, *self.depths], dtype=np.float64)
 
     def first(self, n_stages: int) -> RandomForest:
-        """Return the forest of the first trees."""
+        """Return a forest of the first trees."""
         return self[:n_stages]
 
     def node_exits(self, exits: Exits) -> NodeExits:
-        """Convert early exits after trees for the kernel."""
+        """Convert early exits after trees to the form that the kernel reads."""
         return of_trees(exits)
 
     def ranges_of(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest and the largest leaf value (n_nodes, ...) of each tree."""
+        """Return the minimum and the maximum of `value` (n_nodes, ...) over each tree's leaves."""
         is_leaf = self.feature == LEAF
         start = np.concatenate([[0], np.cumsum(is_leaf)[self.root[1:-1] - 1]])
         leaves = value[is_leaf]
         return np.minimum.reduceat(leaves, start), np.maximum.reduceat(leaves, start)
 
     def proven(self) -> Exits:
-        """Return when the class predicted by the mean of the first trees cannot change."""
+        """Return early exits for rows whose class can no longer change."""
         values = self.values_of_mean(self.value)
         low, high = (of.reshape(len(self), -1) for of in self.ranges_of(values))
         return of_means(proven_exits(rest_of(low, high)._replace(size=float(len(self)))))
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
-        """Return `proven` in the kernel's form, computed once."""
+        """Return the result of `proven` in the form that the kernel reads."""
         return of_trees(self.proven())
 
     def predict(self, X: TableLike) -> Array:
-        """Return the most probable class of each row, the first if tied, or the predicted number.
+        """Return the most probable class of each row, or the predicted number.
 
-        Deep trees are evaluated only until the class cannot change.
+        In forests of deep trees, a row is evaluated only until its class is final.
         """
         n = len(X) if type(X) is np.ndarray else 0
         if n * self.n_steps < MANY_CELLS or self.classes is None or self.n_features >= WIDE:
@@ -222,7 +223,7 @@ class RandomForest(Trees):
 
     @stored.once
     def _seldom_checked(self) -> NodeExits:
-        """Return `proven_nodes` with so few checks that they take no noticeable time."""
+        """Return `proven_nodes` with fewer checks, which take little time."""
         nodes, at = self.proven_nodes(), np.arange(len(self))
         # No class is certain before half of the trees have voted.
         return nodes._replace(checked=nodes.checked * ((at > len(self) // 2) & (at % 4 == 0)))
@@ -236,7 +237,7 @@ class RandomForest(Trees):
         return leave_trees(self, self, X, bias, True, exits, counting)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the means of the first 0, 1, ... trees, and the number of their comparisons."""
+        """Return the means and the numbers of comparisons of the first 0, 1, ... trees."""
         node = (self.nodes_of(X) + self.root[:-1]).T
         means = means_by_then(self.value[node])
         return self.values_of_mean(means), costs_by_then(self.node_depth()[node])
@@ -246,15 +247,15 @@ class RandomForest(Trees):
         return mean_of_shares(self.n_features, ((1.0, tree.importances(X)) for tree in self))
 
     def nodes_of(self, X: TableLike) -> IntArray:
-        """Return the leaf (n, n_trees) of each row, as a node of each tree."""
+        """Return the node number (n, n_trees) of the leaf of each row in each tree."""
         return self.places(X)
 
     def leaves_of(self, X: TableLike) -> IntArray:
-        """Return the leaf (n, n_trees) of each row, as its number among the leaves of a tree."""
+        """Return the leaf number (n, n_trees) of each row in each tree."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Describe, by missing feature, the values that are treated the same in most splits."""
+        """Describe the values that most splits treat like a missing value, by feature."""
         row, columns = match_columns(self, X).values[0], self.column
         tests: dict[int, list[tuple[int, int]]] = {}
         for at, exits, _ in self.way(row):
@@ -267,7 +268,7 @@ class RandomForest(Trees):
         }
 
     def _most_often(self, column: int, tests: list[tuple[int, int]]) -> str:
-        """Return the values of a feature that take the exit of the row in most splits."""
+        """Return the values that most splits send to the same branch as the row."""
         nodes, exits = np.array(tests).T
         above, words = exits == 1, ["smaller values", "larger values"]
         if self.subset is None or self.feature[nodes[0]] < self.n_features:
@@ -289,10 +290,10 @@ class RandomForest(Trees):
         return "\n".join([headline(self, f"fit_random_forest: {trees}", size), *of_bags(self.oob)])
 
     def total(self, X: TableLike, turns: int = 1) -> FloatArray:
-        """Return the sums (n, J) over the trees of the leaf values of each row.
+        """Return the leaf values (n, J) of each row, summed over the trees.
 
-        With `turns`, tree t adds to the columns that begin at (t mod turns) * J, and the sums
-        have shape (n, turns * J).
+        With `turns` > 1 there are separate sums for the trees t with the same t mod `turns`, side
+        by side in an array of shape (n, turns * J).
         """
         values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
         sums = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
@@ -333,7 +334,7 @@ def join_trees(
             f"n_estimators: expected fewer than 2**31 nodes in all trees, got {root[-1]}"
         )
     first = trees[0]
-    # Each tree has been checked, but a sum of their values can overflow.
+    # The trees have been checked, but the sum of their values can still overflow.
     forest = RandomForest.grown(
         root=root,
         **_joined_columns(trees),
@@ -351,7 +352,7 @@ def join_trees(
 
 
 def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
-    """Concatenate the arrays of trees; an array is None if a tree lacks it."""
+    """Concatenate the arrays of trees; the result is None if a tree lacks an array."""
     columns: dict[str, Any] = {}
     for name in TREE_COLUMNS:
         parts = [getattr(tree, name) for tree in trees]
@@ -367,7 +368,7 @@ def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
 
 
 class RankedTrees(NamedTuple):
-    """The trees of a forest, padded to the same depth, with ranks instead of thresholds.
+    """The trees of a forest, padded to the same depth, which compare ranks instead of values.
 
     Attributes
     ----------
@@ -376,10 +377,10 @@ class RankedTrees(NamedTuple):
     first : ndarray of int32, shape (n_columns,)
         Index of the first threshold of each feature.
     levels : ndarray of int32, shape (n_columns,)
-        Depth of the binary search among the thresholds of each feature; 0 if it has none.
+        Depth of the binary search for the rank of a value of each feature; 0 for unused features.
     node : ndarray of int32, shape (n_trees, 2**depth - 1, 2)
-        64 times the feature, and the rank of the threshold, repeated in both halves of 32 bits,
-        or in all four bytes minus 128. Nodes are in preorder.
+        For each node in preorder, 64 times the feature, and the rank of the threshold. The 32
+        bits contain two copies of a 16-bit rank, or four copies of an 8-bit rank minus 128.
     value : ndarray of float64, shape (n_trees, 2**depth, k)
         Values of the leaves, from left to right.
     depth : int
@@ -400,9 +401,9 @@ class RankedTrees(NamedTuple):
 def rank_trees(
     forest: RandomForest, depths: IntArray, feature: IntArray, n_columns: int
 ) -> RankedTrees | None:
-    """Convert a forest for ranks; None if a walk is faster.
+    """Convert a forest to `RankedTrees`; return None if walking the trees is faster.
 
-    `feature` is the column of a tile that each node compares.
+    `feature` contains the column that each node compares.
     """
     n_trees, depth = len(depths), int(depths.max())
     if not 1 <= depth <= MOST_DEPTH or not tree_walk.has_ranks() or forest.n_sets:
@@ -424,7 +425,7 @@ def rank_trees(
         padding = np.full((1 << int(levels[column])) - 1 - len(edge), np.inf)
         edges += [edge, padding]
     is_narrow = max(map(len, edges[::2]), default=0) <= FEW_EDGES
-    # Comparing a node takes 1/40 of a step of a walk; a step of a binary search takes 1/3.
+    # Compared with a step of a walk, a node takes 1/40 and a step of a binary search 1/3.
     if n_trees * 2**depth / (80 if is_narrow else 40) + levels.sum() / 3 > depths.sum():
         return None
     if is_narrow:

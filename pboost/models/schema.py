@@ -23,8 +23,8 @@ from pboost.values import Array, FloatArray, IntArray, freeze, shown
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
 #: Largest share, with a margin for rounding errors of a sum of shares.
 MOST_SHARE = 1 + 1e-6
-#: Largest number of features. A tile of 64 rows is read at a time, and two rows with so many
-#: features take half a gigabyte, which a file of a few bytes could otherwise request.
+#: Largest number of features. The limit keeps a tiny model file from requesting huge amounts of
+#: memory: at the limit, two rows of float64 values take half a gigabyte.
 MOST_FEATURES = 2**25 - 1
 R = TypeVar("R", bound="Keeps")
 T = TypeVar("T")

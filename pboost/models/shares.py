@@ -1,4 +1,4 @@
-"""Class probabilities from decision values, and shares of features in a model or a prediction."""
+"""Class probabilities from decision values, and the shares of features in predictions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDING = 1e-15
 
 
 def as_shares(gain: FloatArray) -> FloatArray:
-    """Divide numbers >= 0 by their sum; return zeros if the sum is 0."""
+    """Divide nonnegative numbers by their sum; return zeros if the sum is 0."""
     with np.errstate(over="ignore"):
         total = gain.sum()
     if not np.isfinite(total):
@@ -29,7 +29,7 @@ def as_shares(gain: FloatArray) -> FloatArray:
 
 
 def portions(size: FloatArray) -> FloatArray:
-    """Divide numbers (..., d) >= 0 by their sums over d; return zeros if a sum is 0."""
+    """Divide nonnegative numbers by their sums over the last axis; 0 / 0 is 0."""
     largest = size.max(axis=-1, keepdims=True)
     size = np.divide(size, largest, out=np.zeros(size.shape), where=largest > 0)
     total = size.sum(axis=-1, keepdims=True)
@@ -37,7 +37,7 @@ def portions(size: FloatArray) -> FloatArray:
 
 
 def mean_of_shares(n: int, weighted_shares: Iterable[tuple[float, FloatArray]]) -> FloatArray:
-    """Return the weighted mean of arrays of shares (n,), ignoring arrays of zeros."""
+    """Return the weighted mean of arrays of shape (n,), ignoring arrays of zeros."""
     mean, total = np.zeros(n), 0.0
     for weight, shares in weighted_shares:
         if shares.any():
@@ -47,28 +47,28 @@ def mean_of_shares(n: int, weighted_shares: Iterable[tuple[float, FloatArray]]) 
 
 
 def times_spread(slopes: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return the absolute values of coefficients (..., d) times standard deviations."""
+    """Return absolute coefficients (..., d) multiplied by standard deviations."""
     with np.errstate(over="ignore"):
         size: FloatArray = np.abs(slopes) * spread
     return np.minimum(size, _MOST)
 
 
 def falls(values: FloatArray) -> FloatArray:
-    """Return the decrease of each number from the previous one, or 0 if it increases."""
-    half = np.nan_to_num(values, posinf=_MOST) / 2  # avoids overflow; the scale does not matter
+    """Return half of each decrease between consecutive numbers, and 0 for an increase."""
+    half = np.nan_to_num(values, posinf=_MOST) / 2  # avoids an overflow
     return np.maximum(half[:-1] - half[1:], 0.0)
 
 
 def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
-    """Divide class probabilities (J,) of a base learner among the contributions to its values.
+    """Divide the class probabilities (J,) of a base learner among the constant and the features.
 
-    `parts` is (1 + d, J) with the constant first, or (1 + d,) for two classes. The probability of
-    a class is divided in proportion to the amounts by which parts favor this class over the mean
-    of all classes; if no part favors it, it goes to the constant.
+    `parts` contains their contributions to the decision values, shape (1 + d, J), or (1 + d,) for
+    two classes. The probability of a class is divided in proportion to the contributions that are
+    above the mean over all classes. If there are none, the constant receives the probability.
     """
     if parts.ndim == 1:
         parts = np.stack([-parts, parts], axis=1)
-    # A class that is never predicted has the smallest value and is excluded.
+    # Classes that are never predicted have the value -_MOST and are excluded.
     possible = parts[0] > -_MOST
     largest = np.abs(parts[:, possible]).max(initial=0.0)
     scaled = np.divide(parts, 2 * len(share), where=possible, out=np.zeros(parts.shape))
@@ -86,7 +86,7 @@ def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
 def among(
     parts: FloatArray, classes: NDArray[np.generic], member_labels: NDArray[np.generic]
 ) -> FloatArray:
-    """Expand values (1 + d, K) for some classes to (1 + d, J) for all classes."""
+    """Expand values (1 + d, K) for some classes to (1 + d, J) for all, adding zeros."""
     result = np.zeros((len(parts), len(classes)))
     result[:, np.searchsorted(classes, member_labels)] = parts
     return result
@@ -103,14 +103,14 @@ def lead_of_second(share: FloatArray) -> FloatArray:
 
 
 def shares_of_leads(score: FloatArray) -> FloatArray:
-    """Return class probabilities (n, 2) for differences (n,); other arrays are unchanged."""
+    """Convert differences of two probabilities (n,) to (n, 2); return other arrays unchanged."""
     if score.ndim > 1:
         return score
     return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
 
 
 def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
-    """Multiply differences (n,), or deviations of probabilities (n, J) from 1 / J, by factors."""
+    """Multiply differences of two probabilities, or deviations from 1 / J, by factors."""
     if score.ndim == 1:
         return np.clip(score * slope, -1.0, 1.0)
     equal = 1 / score.shape[1]
@@ -120,7 +120,7 @@ def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
 
 
 def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return scores and costs before the first node and after the last."""
+    """Return decision values and costs at two stages: before the model (zeros) and after it."""
     return np.stack([np.zeros_like(score), score]), np.stack([np.zeros_like(cost), cost])
 
 
@@ -140,7 +140,7 @@ def costs_by_then(cost: FloatArray) -> FloatArray:
 def two_probabilities(score: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) for half log odds (n,).
 
-    They are bit-identical on all processors, and at least exp(-707).
+    The probabilities are bit-identical on all processors, and at least exp(-707).
     """
     shares = np.empty((len(score), 2))
     voting.two_shares(np.ascontiguousarray(score), shares)
@@ -148,10 +148,10 @@ def two_probabilities(score: FloatArray) -> FloatArray:
 
 
 def many_probabilities(score: FloatArray) -> FloatArray:
-    """Return the softmax (n, J) of decision values, with one per class.
+    """Return the softmax (n, J) of decision values (n, J).
 
-    With two classes and values F and -F it equals `two_probabilities`. Treating the values as
-    separate half log odds would give overconfident probabilities after many votes.
+    For two classes with the values -F and F, the result equals `two_probabilities` of F. Treating
+    each value as half the log odds of its class would be overconfident after many votes.
     """
     share: FloatArray = np.exp(score - score.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
@@ -159,14 +159,14 @@ def many_probabilities(score: FloatArray) -> FloatArray:
 
 
 def settled(share: FloatArray, chosen: Array) -> FloatArray:
-    """Change probabilities (n, J) in place so that the predicted class has the largest.
+    """Ensure in place that the predicted class has the largest probability.
 
     If rounding made two probabilities equal, the predicted class gets the next larger number.
     """
     predicted = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
     rows = np.flatnonzero(chosen != predicted)
     column, largest = chosen[rows].astype(np.intp), share[rows].max(axis=1)
-    # Larger differences come from a user-defined link, which need not be 1/2 at 0.
+    # Larger differences are kept: a user-defined link function may differ from 1/2 at 0.
     equal = share[rows, column] >= largest * (1 - ROUNDING)
     share[rows[equal], column[equal]] = np.nextafter(largest[equal], 2.0)
     return share

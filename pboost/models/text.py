@@ -14,14 +14,14 @@ from pboost.models.graph_arrays import Graph
 from pboost.models.schema import OutOfBag
 from pboost.values import Array, FloatArray
 
-#: Formats splits of plain features.
+#: Formats the splits of models that have no preprocessing.
 PLAIN = Inputs()
-#: Threshold of a node that splits missing from other values.
+#: Threshold of a node that separates missing values from all other values.
 MOST = float(np.finfo(np.float64).max)
 
 
 def headline(model: Model, *parts: str) -> str:
-    """Return the first line of a description, which ends with the features and the target."""
+    """Return the first line of a description, with the features and the target at the end."""
     of = "numbers" if model.classes is None else f"labels [{named_labels(model.classes)}]"
     return ", ".join([*parts, counted(model.n_features, "feature"), of])
 
@@ -32,7 +32,7 @@ def named_labels(classes: Array) -> str:
 
 
 def of_bags(oob: OutOfBag | None) -> list[str]:
-    """Return a line with the out-of-bag error, if it is known."""
+    """Return a line with the out-of-bag error, or no line if it is unknown."""
     if oob is None or not np.isfinite(oob.error):
         return []
     return [f"out-of-bag error {oob.error:.6g}"]
@@ -54,7 +54,7 @@ def summary(model: TwoClassModel) -> list[str]:
         f"stopped: {record.stop_reason}",
     ]
     if np.any(model.bias):
-        lines.append(f"every row starts with vote {signed(model.bias)}")
+        lines.append(f"initial vote of every row: {signed(model.bias)}")
     return lines
 
 
@@ -68,7 +68,10 @@ def input_names(model: TwoClassModel) -> Sequence[str]:
 
 
 def question(model: Graph, names: Sequence[str], node: int) -> str:
-    """Return the condition of exit 0 of a node as text; `names` are `input_names`."""
+    """Return the condition of exit 0 of a node as text.
+
+    `names` is the result of `input_names`.
+    """
     number, threshold = int(model.feature[node]), float(model.threshold[node])
     if asks_if_missing(model, node):
         return f"{names[number]} is not missing"
@@ -76,9 +79,9 @@ def question(model: Graph, names: Sequence[str], node: int) -> str:
 
 
 def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int], float]) -> str:
-    """Describe the value of a row at a node that is not a plain comparison, else return "".
+    """Describe the value of a row at a node; return "" if the node is a plain comparison.
 
-    `value` maps an input to its number.
+    `value` is a function that returns the value of an input for this row.
     """
     number, inputs = int(model.feature[node]), model.inputs or PLAIN
     row_value = value(number)
@@ -97,7 +100,7 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
 
 
 def asks_if_missing(model: Graph, node: int) -> bool:
-    """Return whether a node splits missing from other values of a feature."""
+    """Return whether a node separates missing values from all other values of a feature."""
     is_above = model.sides is not None and model.sides[node] == 1
     return bool(is_above and model.threshold[node] == MOST)
 
@@ -105,7 +108,7 @@ def asks_if_missing(model: Graph, node: int) -> bool:
 def of_missing(model: Graph, node: int) -> tuple[str, str]:
     """Return the note about missing values for each exit of a node.
 
-    Both are empty if training had no missing values of this feature.
+    Both notes are empty if the feature had no missing values in training.
     """
     if model.table is None or model.sides is None or asks_if_missing(model, node):
         return "", ""
@@ -118,12 +121,12 @@ def of_missing(model: Graph, node: int) -> tuple[str, str]:
 
 
 def signed(vote: Any) -> str:
-    """Format the vote, or the votes, of an exit."""
+    """Format the vote of an exit, or its votes for several classes."""
     return " ".join(f"{number:+.4f}" for number in np.atleast_1d(vote).tolist())
 
 
 def counted(n: int, singular: str, several: str = "") -> str:
-    """Format a number with its noun, such as "1 tree" or "2 trees"."""
+    """Return a number with its noun, such as "1 tree" or "2 trees"."""
     return f"{n} {singular if n == 1 else several or singular + 's'}"
 
 

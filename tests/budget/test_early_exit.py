@@ -217,7 +217,7 @@ def test_stages_columns_and_words(kind):
     assert ("used all stages" in str(pb.explain(model, TEST[last]))) == (
         left[last] == model.model.n_stages
     )
-    assert "have stopped" in pb.describe(model)
+    assert "of the rows have stopped" in pb.describe(model)
 
 
 def test_a_budget_that_is_not_reached_changes_nothing():

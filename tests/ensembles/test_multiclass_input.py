@@ -151,7 +151,7 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.models.OneVsRest((), np.arange(2), {}),
             ValueError,
-            "models: expected one per class",
+            "models: expected one model per class",
         ),
         (
             lambda: pb.models.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),

@@ -326,8 +326,8 @@ def test_wrong_lines(fields, said):
             {"knot": [1.0, 1.0], "share": [0.1, 0.2], "start": [0, 2]},
             "knot: expected increasing numbers",
         ),
-        ({"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]}, "share: .* do not decrease"),
-        ({"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]}, "share: .* do not decrease"),
+        ({"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]}, "share: expected nondecreasing"),
+        ({"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]}, "share: expected nondecreasing"),
         ({"knot": [1.0, 2.0], "share": [0.3], "start": [0, 2]}, "one share per knot"),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.4], "start": [0, 3]}, "start: expected numbers"),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.4], "start": [0, 1, 2]}, "start: expected 2"),
@@ -435,7 +435,7 @@ def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
     assert pb.predict_proba(first, frame).tobytes() == pb.predict_proba(same, frame).tobytes()
     assert not np.array_equal(pb.predict_proba(first, frame), pb.predict_proba(other, frame))
     assert first.table is not None
-    assert pb.describe(first).startswith("calibrate: platt, out of 3 folds of 160 rows\n")
+    assert pb.describe(first).startswith("calibrate: platt, 3-fold cross-validation on 160 rows\n")
     pb.save(first, tmp_path / "one.npz")
     again = pb.load(tmp_path / "one.npz")
     assert again.settings["cv"] == 3

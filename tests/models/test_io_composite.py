@@ -286,7 +286,7 @@ def test_model_that_fails_validation(path, members, name, array, message):
 @pytest.mark.parametrize(
     ("kind", "model", "message"),
     [
-        ("one-vs-rest", "samme", r"models: expected (one per class|a binary model)"),
+        ("one-vs-rest", "samme", r"models: expected (one model per class|a binary model)"),
         ("tree", "samme", "column .* is (unknown|missing)"),
         ("bagging", "samme", "column .* is (unknown|missing)"),
         ("weighted-vote", "bagging", "column .* is (unknown|missing)"),

@@ -200,7 +200,7 @@ def test_what_is_refused():
         pb.prediction_cost(numbers, X, exit="proven")
     assert pb.prediction_cost(numbers, X, exit="none").max() <= 9
     model = MODELS["chain"]()
-    with pytest.raises(NotImplementedError, match="other units are not counted"):
+    with pytest.raises(NotImplementedError, match='use exit="none" for other units'):
         pb.prediction_cost(model, X, unit="features", exit="proven")
     with pytest.raises(ValueError, match="exit: expected one of"):
         pb.prediction_cost(model, X, exit="sure")

@@ -405,7 +405,7 @@ def test_other_models_are_refused(kind, said):
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_that_hold_functions_are_refused():
     stop = pb.early_exit(made("forest"), exported.X, mean_comparisons=9)
-    with pytest.raises(TypeError, match=r"model\.model is the full model"):
+    with pytest.raises(TypeError, match=r"pass the full model, model\.model"):
         pb.models.as_tree_ensemble(stop)
     calibrated = pb.calibrate(made("forest"), exported.X, exported.TWO)
     with pytest.raises(TypeError, match=r"CalibratedModel, .*model\.model"):

@@ -76,7 +76,7 @@ def test_what_does_not_depend_on_votes(models):
     values = [pb.decision_function(pb.models.truncate(single, 4), X) for single in singles]
     assert np.array_equal(pb.decision_function(first, X), stacked(values))
     assert pb.describe(model).splitlines()[0].endswith("labels 0, 1, 2")
-    assert "every row starts with vote +0.5000 +0.0000 -2.0000" in pb.describe(model)
+    assert "initial vote of every row: +0.5000 +0.0000 -2.0000" in pb.describe(model)
 
 
 def test_pickles_and_files(models, tmp_path):
