@@ -222,7 +222,7 @@ def test_regressions_of_several_kinds():
     fits[2] = partial(pb.fit_cart, max_depth=2)
     model = uneven(None, fits, exported.COUNT)
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
-    text = "models\\[1\\] is a sum of 2 trees, whose predictions are not a sum of trees"
+    text = "models\\[1\\] has 2 trees, and their sum is not the prediction"
     with pytest.raises(TypeError, match=text):
         pb.models.as_tree_ensemble(uneven(None, [fits[0], stagewise("poisson", 2)], exported.COUNT))
 
@@ -265,18 +265,18 @@ class Foreign:
             lambda X, y: pb.fit_bagging(
                 partial(pb.fit_adaboost, n_estimators=5), X, y, n_estimators=2, rng=0
             ),
-            r"models\[0\] is a sum of 5 trees, whose probabilities are averaged .* "
+            r"models\[0\] has 5 trees, and their sum is not a probability.* "
             r"to_c",
         ),
         (
             lambda X, y: pb.fit_bagging(forest_of(2), X, y, n_estimators=2, rng=0, voting="hard"),
-            r"models\[0\] is a sum of 2 trees, whose predicted class has one vote",
+            r"models\[0\] has 2 trees, and their sum is not a vote",
         ),
         (
             lambda X, y: pb.fit_samme(
                 X, y, base_learner=partial(pb.fit_adaboost, n_estimators=2), n_estimators=2
             ),
-            r"models\[0\] is a sum of 2 trees, whose class is not a sum of trees",
+            r"models\[0\] has 2 trees, and their sum is not a vote",
         ),
         (
             lambda X, y: pb.fit_bagging(
