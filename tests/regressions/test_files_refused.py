@@ -218,7 +218,7 @@ ARRAYS = {
         ),
         (reshaped("root", 1, -1), "root: expected numbers"),
         (fill("oob_n_estimators", -1), r"oob\.n_estimators: expected numbers >= 0"),
-        (fill("oob_prediction", 0.7), r"oob\.prediction: expected shares that sum to 1"),
+        (fill("oob_prediction", 0.7), r"oob\.prediction: expected numbers that sum to 1"),
         (fill("oob_prediction", 1e300), r"oob\.prediction: expected numbers from 0 to 1"),
         (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),
         (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]}, "oob: expected pred"),
