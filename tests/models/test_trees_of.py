@@ -434,7 +434,7 @@ def test_options_are_checked():
     ("field", "change", "said"),
     [
         ("children", lambda a: a[::-1], "children"),
-        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node but the root"),
+        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node except the root"),
         ("missing", lambda a: a + 1, "missing: expected the child"),
         ("threshold", lambda a: a + 1, "threshold: expected 0"),
         ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
@@ -447,7 +447,7 @@ def test_options_are_checked():
         ("comparison", lambda a: "<", "comparison: expected one of"),
         ("root", lambda a: a[:-1], "root"),
         ("sets", lambda a: a | np.uint64(1 << 63), "category codes below 255"),
-        ("target", lambda a: [0], "target=None if there is one"),
+        ("target", lambda a: [0], "target=None if there is only one"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
