@@ -310,7 +310,7 @@ def _check_sums(graph: Graph) -> None:
         bound = _bias_size(graph) + np.abs(graph.vote).sum()
         if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
             raise ValueError(
-                "vote: expected absolute votes, with the bias, to have a finite sum along every path"
+                "vote: expected absolute votes and bias to have a finite sum along every path"
             )
 
 

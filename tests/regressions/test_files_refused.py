@@ -253,7 +253,7 @@ ARRAYS = {
         (fill("error", 1.5), "error: expected numbers from 0 to 1"),
         (fill("error", np.inf), "error: expected"),
         (fill("alpha", 1.7e308), "alpha: .*finite sum"),
-        (fill("weight", 0.0), "weight: expected numbers > 0 for the roots"),
+        (fill("weight", 0.0), "weight: expected a number > 0 at each root"),
         (lambda m: {"start": np.append(WRAPPING, array_of(m, "start")[-1])}, "class_rows: expect"),
         (reshaped("start", 2, -1), "start: expected 1 dimensions"),
         (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]}, "oob: expected pred"),
