@@ -315,7 +315,7 @@ def _values(trees: TreeEnsemble) -> FloatArray:
 
 
 def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
-    """Set the values of inner nodes to 0."""
+    """Return the values, with 0 at inner nodes."""
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
@@ -479,15 +479,15 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
     n_nodes = count_unrolled(model)
     if n_nodes > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {n_nodes}, the number of nodes of the trees made from "
-            f"a graph of {model.n_nodes} nodes, got {max_nodes}; to_c exports the graph itself"
+            f"max_nodes: expected at least {n_nodes}, the number of nodes in the trees of the "
+            f"graph, got {max_nodes}; increase max_nodes, or use to_c"
         )
 
 
 def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) -> TreeEnsemble:
     """Return the trees of a graph; `extra` are further attributes of the ensemble."""
     trees = unroll(model)
-    # In a multiclass graph without nodes, decision values are half log odds of each class.
+    # In a multiclass graph without nodes, decision values are half log odds.
     is_many = model.n_votes > 1 and model.n_nodes > 0
     return TreeEnsemble(
         root=trees.root,
@@ -539,13 +539,13 @@ def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
 def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeEnsemble]:
     """Return the trees of each base learner."""
     if not model.models:
-        raise no_trees(model, "which has no base learners and does not store its features")
+        raise no_trees(model, "which has no base learners")
     graphs = [m for m in model.models if isinstance(m, DecisionGraph)]
     n_nodes = sum(count_unrolled(graph) for graph in graphs)
     if n_nodes > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {n_nodes}, the number of nodes of the trees made from "
-            f"{len(graphs)} graphs, got {max_nodes}; to_c exports the graphs themselves"
+            f"max_nodes: expected at least {n_nodes}, the number of nodes in the trees of "
+            f"{len(graphs)} graphs, got {max_nodes}; increase max_nodes, or use to_c"
         )
     result = []
     for k, member in enumerate(model.models):

@@ -204,7 +204,9 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-        raise ModelFileError(f"not a zip archive, or truncated: {error}") from error
+        raise ModelFileError(
+            f"expected a zip archive, got a damaged or other file: {error}"
+        ) from error
     with archive:
         members = list_members(archive, size)
         header = _read_header(archive, members)
@@ -212,7 +214,7 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
     if depth:
         file.close()  # releases the bytes of a nested model
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
-    TEXT.read("stop_reason", header, arrays)  # also checks models without this field
+    TEXT.read("stop_reason", header, arrays)  # every file must contain it
     try:
         return KINDS[header["kind"]].from_models(header, arrays, models)
     except ModelFileError:

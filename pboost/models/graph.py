@@ -156,16 +156,16 @@ class DecisionGraph(Graph):
         return share / share.sum(axis=1, keepdims=True)
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Return the decision value of each row by route "expected" or "sample"."""
+        """Return the decision value of each row for route="expected" or route="sample"."""
         if self.n_votes > 1 and self.is_exact:
             match_sigma(self, X, route.sigma)  # raises an error if sigma is passed
-            return self.decision_function(X)  # all routes agree
+            return self.decision_function(X)  # all routes give the same values
         if route.name == "expected":
             return expected_score(self, X, route.sigma)
         return sampled_score(self, X, route)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values after each node, or at `record.stages`."""
+        """Yield the decision values after each node, or only after the nodes in `record.stages`."""
         stages = self.record.stages
         ends = set(range(1, self.n_nodes + 1) if stages is None else stages.tolist())
         by_then = enumerate(so_far(self, *hard_exits(self, X)))
@@ -177,7 +177,7 @@ class DecisionGraph(Graph):
         return 1 + len(joints_of(self.next))
 
     def longest_costs(self) -> FloatArray:
-        """Return the number of nodes (T + 1,) on the longest path to each stage."""
+        """Return the largest number of nodes on a path to each stage."""
         longest = np.zeros(self.n_nodes + 1)  # the last entry is the end of the graph
         for node, leads in enumerate(self.next.tolist()):
             for to in leads:
@@ -190,7 +190,7 @@ class DecisionGraph(Graph):
         return self._cut(ends[n_stages - 1], None)
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Convert early exits to early exits at nodes; None if nodes compare functions of a row."""
+        """Return early exits by node; None if nodes compare functions of a row."""
         return None if asks_functions(self) else of_nodes(self, exits)
 
     def proven(self) -> Exits | None:
@@ -224,7 +224,7 @@ class DecisionGraph(Graph):
         return score, cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of nodes, features or stumps that are evaluated for each row."""
+        """Return for each row the number of nodes, features or stumps that are evaluated."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
             features = finite_columns(self, X)
@@ -405,6 +405,6 @@ def _where(node: int) -> str:
 
 
 def _listed(stages: IntArray) -> str:
-    """Format the first few stages and the last."""
+    """Return the first stages and the last stage as text."""
     shown = [str(stage) for stage in stages.tolist()]
     return ", ".join(shown if len(shown) < 6 else [*shown[:4], "…", shown[-1]])

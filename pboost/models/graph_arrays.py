@@ -44,7 +44,7 @@ OUT = -1
 
 
 class Derived(Kind):
-    """The field `inputs`: None if nodes compare features."""
+    """The field `inputs`, which is None if nodes compare features."""
 
     optional = True
 
@@ -109,7 +109,7 @@ class Sides(Column):
         """Check that the array has one exit, 0 or 1, per node."""
         Column.check_array(self, record, name)
         if not np.isin(getattr(record, name), (0, 1)).all():
-            raise ValueError(f"{name}: expected exits, 0 or 1")
+            raise ValueError(f"{name}: expected 0 or 1 for each node")
 
     def dtypes(self, name: str) -> Dtypes:
         """Return the type of the optional array."""
@@ -289,7 +289,7 @@ def _check_sigma(graph: Graph) -> None:
     if sigma is None:
         return
     if graph.answer is not None:
-        raise ValueError("sigma: expected None in a model with answer probabilities")
+        raise ValueError("sigma: expected None in a model with `answer`")
     known = np.isfinite(sigma) & (sigma >= 0)
     if not (known.all() or np.isnan(sigma).all()):
         raise ValueError("sigma: expected finite numbers >= 0, or NaN for all features")
@@ -305,7 +305,7 @@ def _check_topology(next_: IntArray, n: int) -> None:
 
 
 def _check_sums(graph: Graph) -> None:
-    # For finite rows every decision value must be finite, on any path.
+    # Decision values must be finite on every path.
     with np.errstate(over="ignore"):
         bound = _bias_size(graph) + np.abs(graph.vote).sum()
         if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:

@@ -731,8 +731,9 @@ class OutOfBag(Stored):
         """Check the predictions for the classes of a model; None for regression."""
         shape = () if classes is None else (len(classes),)
         if self.prediction.shape[1:] != shape:
+            expected = "(n,)" if classes is None else f"(n, {len(classes)})"
             raise ValueError(
-                f"oob: expected predictions of shape (n, *{shape}), got {self.prediction.shape}"
+                f"oob.prediction: expected shape {expected}, got {self.prediction.shape}"
             )
         if classes is not None:
             check_shares("oob.error", self.error)
@@ -821,7 +822,7 @@ class PruningTable(Stored):
     error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     standard_error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     chosen: int = header(
-        lambda value: type(value) is int, refusal="pruning: expected all parts of the table"
+        lambda value: type(value) is int, refusal="pruning.chosen: expected an integer, got {}"
     )
 
     def check_whole(self) -> None:

@@ -253,7 +253,9 @@ class Trees(SetNodes, Averaged):
         """Check the values and the topology."""
         sizes = np.diff(self.root)
         if (even := sizes[sizes % 2 == 0]).size:
-            raise ValueError(f"feature: expected an odd number of nodes, got {even[0]}")
+            raise ValueError(
+                f"feature: expected an odd number of nodes in each tree, got {even[0]}"
+            )
         if self.classes is not None and not (
             ((self.value >= 0) & (self.value <= 1)).all()
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()

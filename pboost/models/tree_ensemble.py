@@ -60,7 +60,7 @@ class TreeNodes:
         return self.by_node(self.root[:-1])
 
     def by_node(self, of_trees: Array) -> Array:
-        """Return for each node the value of its tree."""
+        """Repeat the value of each tree for the nodes of the tree."""
         return np.asarray(of_trees).repeat(np.diff(self.root))
 
     def inner(self) -> tuple[NDArray[np.intp], IntArray]:
@@ -95,7 +95,7 @@ class TreeNodes:
                 "children: expected each node except the root to be the child of one node"
             )
         if self.missing is not None and (self.missing > ~is_leaf).any():
-            raise ValueError("missing: expected the child, 0 or 1, and 0 for leaves")
+            raise ValueError("missing: expected 0 or 1 for each node, and 0 for leaves")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -249,8 +249,7 @@ class TreeEnsemble(TreeNodes, Stored):
                 raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not self.n_values or (self.target is not None and self.n_values == 1):
             raise ValueError(
-                "bias, target: expected at least one number in bias, and target=None if there is "
-                "only one"
+                "bias: expected at least one number; target: expected None if bias has only one"
             )
         expected = (1, self.n_values) if self.classes is None else (1, len(self.classes))
         is_of_many = self.classes is not None and len(self.classes) > 2

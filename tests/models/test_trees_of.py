@@ -137,7 +137,7 @@ def test_the_count_is_right(nodes):
     ladder = shaped(nodes)
     count = count_unrolled(ladder)
     assert pb.models.as_tree_ensemble(ladder, max_nodes=count).n_nodes == count
-    with pytest.raises(ValueError, match=f"got {count - 1}; to_c"):
+    with pytest.raises(ValueError, match=f"got {count - 1}; increase max_nodes"):
         pb.models.as_tree_ensemble(ladder, max_nodes=count - 1)
     assert_rebuilt(ladder, exported.PLAIN, exported.PLAIN)
 
@@ -435,7 +435,7 @@ def test_options_are_checked():
     [
         ("children", lambda a: a[::-1], "children"),
         ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node except the root"),
-        ("missing", lambda a: a + 1, "missing: expected the child"),
+        ("missing", lambda a: a + 1, "missing: expected 0 or 1"),
         ("threshold", lambda a: a + 1, "threshold: expected 0"),
         ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
         ("feature", lambda a: a + 9, "feature"),
@@ -447,7 +447,7 @@ def test_options_are_checked():
         ("comparison", lambda a: "<", "comparison: expected one of"),
         ("root", lambda a: a[:-1], "root"),
         ("sets", lambda a: a | np.uint64(1 << 63), "category codes below 255"),
-        ("target", lambda a: [0], "target=None if there is only one"),
+        ("target", lambda a: [0], "target: expected None"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

@@ -88,7 +88,7 @@ HEADERS = {
     "tree": [
         ({"chosen": -1}, "pruning.chosen: expected an index"),
         ({"chosen": 10**30}, "pruning.chosen: expected an index"),
-        ({"chosen": 1.0}, "pruning: expected all parts of the table"),
+        ({"chosen": 1.0}, "pruning.chosen: expected an integer, got 1.0"),
         ({"settings": {"criterion": 3}}, r"settings\['criterion'\]: expected a string"),
         ({"n_features": 2**25}, "n_features: expected an integer from 1 to 33554431"),
     ],
