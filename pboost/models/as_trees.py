@@ -383,7 +383,7 @@ def as_tree_ensemble(
     Returns
     -------
     TreeEnsemble
-        Arrays of the nodes, and how the leaf values are combined.
+        The nodes of all trees as arrays.
 
     Raises
     ------

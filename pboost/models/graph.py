@@ -55,7 +55,7 @@ COLUMNS = ("feature", "threshold", "next", "vote")
 
 
 class DecisionGraph(Graph):
-    """A graph of weak classifiers that adds the votes on the path of a row.
+    """A classifier that sends each row along a path of nodes and adds the votes on the path.
 
     Nodes are in the order in which they were added, parents before children; node 0 is the root.
     Rows with ``x[feature[i]] <= threshold[i]`` take exit 0 of node ``i``, the others exit 1. The

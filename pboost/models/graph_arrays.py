@@ -139,7 +139,7 @@ class Sides(Column):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(TwoClassModel):
-    """The arrays of a `DecisionGraph`; see there for their meaning."""
+    """The arrays of a `DecisionGraph`, which documents them."""
 
     counted_in = "node", "comparisons"
 
@@ -227,7 +227,7 @@ class Graph(TwoClassModel):
 
     @property
     def is_estimated(self) -> bool:  # type: ignore[override]
-        """Whether answer probabilities were estimated from samples during training."""
+        """Whether the observation model is sampled, so that the certificate is an estimate."""
         observation = self.settings.get("observation")
         return isinstance(observation, Mapping) and observation.get("kind") == "sampled"
 

@@ -35,7 +35,7 @@ BLOCK_VALUES = 1 << 16
 LEAST = -np.finfo(np.float64).max
 
 
-#: Values of `taken` for leaves with rows of one class only, and for leaves without the class.
+#: Values of `taken` if all rows of a leaf belong to the class, and if no row belongs to it.
 ONE_CLASS, NO_ROW = -1, -2
 
 

@@ -21,7 +21,7 @@ from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
 #: Largest accepted sum of absolute values, with a margin for rounding errors.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
-#: Largest accepted probability; rounding errors may make it larger than 1.
+#: Largest accepted probability. It exceeds 1 because of rounding errors.
 MOST_SHARE = 1 + 1e-6
 #: Largest number of features. It limits the memory that a small file can request.
 MOST_FEATURES = 2**25 - 1
@@ -251,7 +251,7 @@ class Field(Kind):
 
 @dataclass(frozen=True, slots=True)
 class NestedRecord(Kind):
-    """A record inside another record; `description`, for messages, makes it optional.
+    """A record inside another record. It is optional if `description` is not empty.
 
     If `more` is a tuple, files must contain the arrays in `more` and may contain the arrays in
     `some`; other optional arrays are not allowed. `fields` are fixed header fields, which are
@@ -360,7 +360,7 @@ class Stored:
         Raises
         ------
         ValueError
-            If an array is invalid; the message names it. A valid record can be evaluated
+            If an array is invalid; the message names the array. A valid record can be evaluated
             without reading out of bounds and without an endless loop.
         """
         for name, optional, check in layout_of(type(self)).checks:

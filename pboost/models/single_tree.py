@@ -47,7 +47,7 @@ SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
 #: The highest bit of a category set. It represents missing values; no category uses it.
 MISSING = np.uint64(1 << 63)
-#: If weight times impurity overflows, both are divided by two to this power.
+#: If weight times impurity overflows, both factors are divided by ``2**FAR``.
 FAR = 540
 #: The arrays with one entry per node.
 TREE_COLUMNS = (

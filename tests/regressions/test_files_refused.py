@@ -221,7 +221,10 @@ ARRAYS = {
         (fill("oob_prediction", 0.7), r"oob\.prediction: expected numbers that sum to 1"),
         (fill("oob_prediction", 1e300), r"oob\.prediction: expected numbers from 0 to 1"),
         (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),
-        (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]}, "oob: expected pred"),
+        (
+            lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]},
+            r"oob\.prediction: expected shape",
+        ),
     ],
     "numbers": [
         (lambda m: {"value": np.where(array_of(m, "feature") < 0, 1e308, 0.0)}, "value: .*finite"),
@@ -256,7 +259,10 @@ ARRAYS = {
         (fill("weight", 0.0), "weight: expected a number > 0 at each root"),
         (lambda m: {"start": np.append(WRAPPING, array_of(m, "start")[-1])}, "class_rows: expect"),
         (reshaped("start", 2, -1), "start: expected 1 dimensions"),
-        (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]}, "oob: expected pred"),
+        (
+            lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]},
+            r"oob\.prediction: expected shape",
+        ),
     ],
     "samme": [
         (fill("alpha", 1.7e308), "alpha, bias: .*finite sum"),
