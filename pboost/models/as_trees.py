@@ -158,7 +158,7 @@ def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
         np.repeat(ends, np.diff(trees.root)) for ends in (trees.root[:-1], trees.root[1:])
     )
     after = np.where(end == n, OUT, end)
-    # Both exits of a leaf lead to the same node, so any split will do.
+    # Both exits of a leaf lead to the same node, so the split does not matter.
     node = np.where(is_leaf, 0, trees.node)
     answer = None if graph.answer is None else graph.answer[node]
     return replace(

@@ -113,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is not a model file, was damaged or changed, or has a version that this
-        release of pboost cannot read. Also if `path` is a pipe or a device.
+        release of pboost cannot read, or if `path` is a pipe or a device.
     OSError
         If the file cannot be read (FileNotFoundError, IsADirectoryError, PermissionError, ...).
 
@@ -224,7 +224,7 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
 
 
 def _unpack_models(arrays: dict[str, Array], depth: int) -> Iterator[Model]:
-    """Yield the nested models and release the bytes of each."""
+    """Yield the nested models; release the bytes of each model when it has been read."""
     if depth > MAX_DEPTH:
         raise ModelFileError(f"expected models nested at most {MAX_DEPTH} levels deep")
     contents = split_files(arrays)
@@ -452,7 +452,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def _mode_of(target: str, where: str) -> int | None:
-    """Return the mode of an existing file; PermissionError if ``open`` could not write to it."""
+    """Return the mode of a file, or None if it does not exist; check write permission."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:

@@ -173,7 +173,7 @@ class DecisionGraph(Graph):
 
     @property
     def n_stages(self) -> int:
-        """Number of nodes at which all paths meet, including the end."""
+        """Number of stages; a stage ends where all paths meet."""
         return 1 + len(joints_of(self.next))
 
     def longest_costs(self) -> FloatArray:

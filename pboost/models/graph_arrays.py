@@ -54,7 +54,7 @@ class Derived(Kind):
         inputs.validate(record.n_added if isinstance(inputs, StoredInputs) else record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the array types of projections, separators and category sets."""
+        """Return the dtypes of the arrays of projections, separators and category sets."""
         every = {**Projections.stored, **Separators.stored, **Subsets.stored}
         return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
@@ -89,7 +89,7 @@ class Bias(Field):
             )
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the type of the optional array."""
+        """Return the dtype of the optional array."""
         return {name: (np.dtype("<f8"), True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
@@ -112,7 +112,7 @@ class Sides(Column):
             raise ValueError(f"{name}: expected 0 or 1 for each node")
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the type of the optional array."""
+        """Return the dtype of the optional array."""
         return {name: (np.dtype("|u1"), True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
@@ -197,7 +197,7 @@ class Graph(TwoClassModel):
 
     @property
     def sides(self) -> FloatArray | None:
-        """`missing` if nodes compare features or category sets, else None."""
+        """The array `missing` if nodes compare features or category sets, else None."""
         return self.missing if self.inputs is None or isinstance(self.inputs, Subsets) else None
 
     @property

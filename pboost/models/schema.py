@@ -253,9 +253,9 @@ class Field(Kind):
 class NestedRecord(Kind):
     """A record inside another record. It is optional if `description` is not empty.
 
-    If `more` is a tuple, files must contain the arrays in `more` and may contain the arrays in
-    `some`; other optional arrays are not allowed. `fields` are fixed header fields, which are
-    not stored.
+    If `more` is a tuple, files must contain the arrays in `more`. They may contain the arrays in
+    `some` and of tables, but no other optional arrays. `fields` are fixed header fields, which
+    are not stored.
     """
 
     of: type[Stored]
@@ -412,7 +412,7 @@ class Keeps(Protocol):
 
 
 def once(make: Callable[[R], T]) -> Callable[[R], T]:
-    """Cache the result of a method; concurrent first calls each compute it."""
+    """Cache the result of a method. Concurrent threads may compute it more than once."""
     name = make.__name__
 
     @wraps(make)

@@ -343,7 +343,7 @@ class SubaggedProbitTrees(Model):
         return self._said(X, lambda answers: answers.sum(axis=1), ()) / len(self)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the probability of class 2 minus class 1, or all J > 2 probabilities."""
+        """Return the second class probability minus the first, or all J > 2 probabilities."""
         return self._score(self.predict_proba(X))
 
     @property

@@ -16,7 +16,7 @@ from pboost.models.schema import Stored, check_offsets, table_field
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: `feature` and `children` of leaves; `category_set` of nodes without a set.
+#: Marks leaves in `feature` and `children`, and nodes without a set in `category_set`.
 LEAF = NO_SET = -1
 AGGREGATIONS = ("sum", "mean")
 #: Values of `link`, see `TreeEnsemble`.
