@@ -34,7 +34,7 @@ VOTES: tuple[Voting, ...] = get_args(Voting)
 
 def check_offsets(name: str, start: Array, end: int) -> None:
     """Check that offsets increase from 0 to `end`."""
-    # Comparing is safe; differences of int32 values could overflow.
+    # Values are compared, because differences of int32 values could overflow.
     if not (
         start.ndim == 1
         and len(start) > 1

@@ -1,4 +1,4 @@
-"""Classification and regression trees; the arrays can contain one tree or several trees."""
+"""Classification and regression trees, as arrays of one tree or of several trees."""
 
 from __future__ import annotations
 
@@ -385,7 +385,7 @@ class Trees(SetNodes, Averaged):
         return np.where(is_known, above, self.missing[node] == 1)
 
     def expected_values(self, value: FloatArray) -> FloatArray:
-        """Replace the values of inner nodes by the weighted mean of the leaves below."""
+        """Return the values, with the weighted mean of the leaves below at inner nodes."""
         value, depth = value.copy(), self.node_depth()
         inner, children = self.inner()
         for level in range(int(depth.max()) - 1, -1, -1):
