@@ -29,23 +29,23 @@ from pboost.models.single_tree import Tree, Trees
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
-#: Number of cells (rows times nodes) in memory at a time.
+#: Maximum number of cells (rows times nodes) in memory at a time.
 CELLS = 1 << 22
-#: Link of the difference of two decision values, by the link of both values.
+#: Maps the link of two decision values to the link of their difference.
 LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
-#: Why a base learner with several trees cannot be part of a mean of predictions.
+#: End of the error message for a base learner with several trees, by type of prediction.
 SAID = {
-    "numbers": "a sum of {} trees, whose predictions are not a sum of trees",
-    "soft": "a sum of {} trees, whose probabilities are averaged but are not a sum of trees",
-    "hard": "a sum of {} trees, whose predicted class has one vote and is not a sum of trees",
+    "numbers": "{} trees, and their sum is not the prediction",
+    "soft": "{} trees, and their sum is not a probability",
+    "hard": "{} trees, and their sum is not a vote for a class",
 }
 
 
 class Unrolled(NamedTuple):
     """The trees of a graph, with nodes in preorder.
 
-    `root` and `children` have the same meaning as in `TreeEnsemble`. `node` is the node of the
-    graph, OUT for leaves, and `value` the sum (n, J) of the votes on the path.
+    `root` and `children` have the same meaning as in `TreeEnsemble`. `node` is the index in
+    the graph, OUT for leaves, and `value` (n, J) is the sum of the votes on the path.
     """
 
     root: IntArray
@@ -55,7 +55,7 @@ class Unrolled(NamedTuple):
 
 
 def count_unrolled(graph: Graph) -> int:
-    """Return the number of nodes, including leaves, of the trees of a graph."""
+    """Return the number of nodes, including leaves, of the trees that `unroll` makes."""
     ends, total = ends_of(graph), 0
     for first, stop in pairwise(ends):
         below: dict[int, int] = {}
@@ -66,7 +66,7 @@ def count_unrolled(graph: Graph) -> int:
 
 
 def ends_of(graph: Graph) -> list[int]:
-    """Return the first node, the other nodes that all paths pass, and the end."""
+    """Return the nodes that all paths pass, in order, and the end of the graph."""
     return [0, *joints_of(graph.next).tolist(), graph.n_nodes] if graph.n_nodes else [0]
 
 
@@ -87,7 +87,7 @@ def unroll(graph: Graph) -> Unrolled:
 
 
 def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
-    """Return the graph nodes (m,) on all paths from `first` until `stop`, and their children."""
+    """Return the tree of all paths from `first` to `stop`: its graph nodes and their children."""
     leads = next_[first:stop].tolist()
     node: list[int] = []
     children: list[list[int]] = []
@@ -106,7 +106,7 @@ def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
 
 
 def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
-    """Return the split arrays of a `TreeEnsemble` for graph nodes (m,), OUT for leaves."""
+    """Return the split arrays of a `TreeEnsemble`; `node` contains OUT for leaves."""
     is_leaf = node == OUT
 
     def at_nodes(values: Array, of_leaf: Any) -> Array:
@@ -132,9 +132,9 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
 
 
 def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
-    """Return the expected number of rows at each node of the trees of a graph.
+    """Return the expected number of rows at each node of the trees made from a graph.
 
-    The expectation is under the observation model. If this depends on the class of a row, the
+    The expectation uses the observation model. If the model depends on the class of a row, the
     predicted class is used.
     """
     features = match_columns(graph, X)
@@ -152,13 +152,13 @@ def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
 
 
 def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
-    """Return a graph with all nodes of the trees, in which leaves lead to the next tree."""
+    """Join the trees to one graph, in which each leaf leads to the root of the next tree."""
     is_leaf, n = trees.node == OUT, len(trees.node)
     start, end = (
         np.repeat(ends, np.diff(trees.root)) for ends in (trees.root[:-1], trees.root[1:])
     )
     after = np.where(end == n, OUT, end)
-    # Both exits of a leaf lead to the same node, so any split will do.
+    # Both exits of a leaf lead to the same node, so the split does not matter.
     node = np.where(is_leaf, 0, trees.node)
     answer = None if graph.answer is None else graph.answer[node]
     return replace(
@@ -197,7 +197,7 @@ def no_trees(model: Model, why: str) -> NoTreesError:
 
 
 def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> MemberParts:
-    """Return the parts of a one-versus-rest model: each member adds to the value of its class."""
+    """Return the parts of a one-versus-rest model, in which each member scores one class."""
     value, bias, links = [], [], set()
     for trees in members:
         leaf_values, start, link = trees.value, trees.bias, trees.link
@@ -214,7 +214,7 @@ def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> MemberPa
 
 
 def _lead(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
-    """Return the second value minus the first, (nodes, 1)."""
+    """Return the second decision value minus the first decision value, (nodes, 1)."""
     if trees.target is None:
         return value[:, 1:] - value[:, :1]
     of = trees.by_node(trees.target)[:, None]
@@ -222,22 +222,22 @@ def _lead(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
 
 
 def _of_sum(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
-    """Return node values for trees that are added, dividing a mean by the number of trees."""
+    """Return node values whose sum over the trees is the sum or mean of the ensemble."""
     return value / trees.n_trees if trees.aggregation == "mean" else value
 
 
 def parts_of_votes(model: WeightedVote, members: Sequence[TreeEnsemble]) -> MemberParts:
-    """Return the weighted votes of members that are single trees, by leaf."""
+    """Return the parts of a weighted vote, in which each member is a single tree."""
     value = []
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
-        _check_one(model, k, trees, "a sum of {} trees, whose class is not a sum of trees")
+        _check_one(model, k, trees, "{} trees, and their sum is not a vote for a class")
         answer = _at_leaves(trees, _answers(member, trees, model.classes))
         value.append(float(model.alpha[k]) * answer)
     return MemberParts(value, model.bias, "sum", "softmax")
 
 
 def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberParts:
-    """Return the parts of a mean, if it can be written as a mean or sum of trees."""
+    """Return the parts of a bagging model; raise NoTreesError if it is not a sum of trees."""
     classes, n = model.classes, len(members)
     value, bias = [], np.zeros(1 if classes is None else len(classes))
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
@@ -261,7 +261,7 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberPart
     )
 
 
-#: Functions that return the parts, by class of the ensemble.
+#: For each class of ensemble, the function that returns its `MemberParts`.
 PARTS: dict[type, Callable[..., MemberParts]] = {
     OneVsRest: parts_of_rest,
     WeightedVote: parts_of_votes,
@@ -270,11 +270,11 @@ PARTS: dict[type, Callable[..., MemberParts]] = {
 
 
 def _check_one(model: Model, k: int, trees: TreeEnsemble, message: str) -> None:
-    """Raise NoTreesError unless a member is a single tree, with one prediction per leaf."""
+    """Raise NoTreesError if a member has more than one tree."""
     if trees.n_trees > 1:
         raise no_trees(
             model,
-            f"whose base learners vote or predict before they are combined; models[{k}] is "
+            f"whose base learners must be single trees; models[{k}] has "
             f"{message.format(trees.n_trees)}. Use to_c, or convert the base learners model[i] "
             "that are sums of trees",
         )
@@ -295,7 +295,7 @@ def _said(member: Any, trees: TreeEnsemble, classes: Array | None, voting: str) 
 
 
 def _answers(member: Any, trees: TreeEnsemble, classes: Array) -> FloatArray:
-    """Return 1 for the class that a member predicts at each node, else 0, (nodes, J)."""
+    """Return the class that a member predicts at each node, one-hot encoded (nodes, J)."""
     place = np.searchsorted(classes, _predicted(member, trees))
     return (place[:, None] == np.arange(len(classes))).astype(np.float64)
 
@@ -315,7 +315,7 @@ def _values(trees: TreeEnsemble) -> FloatArray:
 
 
 def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
-    """Set the values of inner nodes to 0."""
+    """Return the values, with 0 at inner nodes."""
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
@@ -333,7 +333,7 @@ def joined(
     if any(refuses) and any(trees.n_sets for trees in members):
         raise no_trees(
             model,
-            "of whose base learners some reject missing values and others use categories; "
+            "some of whose base learners reject missing values while others use categories; "
             "use to_c instead",
         )
     sets = np.cumsum([0, *(trees.n_sets for trees in members)])
@@ -364,19 +364,18 @@ def joined(
 def as_tree_ensemble(
     model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000
 ) -> TreeEnsemble:
-    """Convert a model that is a sum, or mean, of trees to arrays.
+    """Convert a model that is a sum or mean of trees to a `TreeEnsemble`.
 
     Parameters
     ----------
     model : DecisionGraph, Tree, RandomForest, GradientBoostingModel or an ensemble of them
         A fitted model whose nodes compare features. A chain becomes one stump per node. In other
-        graphs, the part between two nodes that all paths pass becomes one tree. The trees follow
-        the hard route. For `OneVsRest`, `WeightedVote` and `Bagging` see Notes.
+        graphs, the part between two nodes that all paths pass becomes one tree. Conversion
+        assumes ``route="hard"``. For `OneVsRest`, `WeightedVote` and `Bagging` see Notes.
     X : array_like of shape (n, d), or data frame, optional
-        Rows for the weights of nodes, see `decision_function`. For graphs, the weight of a node
-        is the expected number of rows under the observation model, see `reach`; if this depends
-        on the class, the predicted class is used. Default: the weights of training, which trees,
-        forests and gradient boosting models store, but graphs do not.
+        Rows that are counted at each node to obtain its weight; see `decision_function`. In a
+        graph with an observation model, the weight is the expected number of rows, see `reach`.
+        By default, the nodes have their training weights. Graphs do not store training weights.
     max_nodes : int
         Maximum number of nodes of the trees of all graphs in the model. Conversion copies nodes
         that several paths share.
@@ -384,7 +383,7 @@ def as_tree_ensemble(
     Returns
     -------
     TreeEnsemble
-        Arrays of the nodes, and how the leaf values are combined.
+        The nodes of all trees as arrays.
 
     Raises
     ------
@@ -396,12 +395,13 @@ def as_tree_ensemble(
 
     Notes
     -----
-    In a one-versus-rest model each tree adds to the value of one class. In a `WeightedVote` or
-    `Bagging` each base learner must be a single tree, whose leaves then contain the predicted
-    class, the probabilities or the number; only averages of class frequencies and of regressions
-    may have several trees per base learner. For one-versus-rest the ensemble predicts the class
-    of the largest value, while `predict` returns the first of equal probabilities. The two can
-    differ if half log odds exceed 18, since probabilities then round to 1.
+    In a one-versus-rest model, each tree adds to the decision value of one class. The ensemble
+    predicts the class with the largest decision value, while `predict` compares probabilities.
+    The predicted classes can differ if half log odds exceed 18, because the probabilities are
+    then rounded to 1.
+
+    In a `WeightedVote` or `Bagging`, each base learner must be a single tree. Base learners of a
+    `Bagging` may have several trees if class frequencies or regression values are averaged.
 
     Examples
     --------
@@ -424,7 +424,7 @@ def as_tree_ensemble(
 
 
 def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
-    """Return the trees of a model, or the trees that were passed."""
+    """Convert a model to a `TreeEnsemble`; return a `TreeEnsemble` unchanged."""
     if not isinstance(model, TreeEnsemble):
         return as_tree_ensemble(model, X, max_nodes=max_nodes)
     if X is not None:
@@ -436,14 +436,14 @@ def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -
 
 
 def projections_of(model: Model | TreeEnsemble) -> Projections | None:
-    """Return the sums of numeric features that nodes of a graph compare; None if they do not."""
+    """Return the sums of numeric features that nodes compare; None if there are no such sums."""
     if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
         return None
     return model.inputs if indicators_of(model.table) is None else None
 
 
 def trees_of_sums(model: Model | TreeEnsemble, max_nodes: int) -> TreeEnsemble:
-    """Return the trees of a graph with sums as inputs, in which the inputs are the features."""
+    """Return the trees of a graph whose nodes compare sums; each sum becomes a feature."""
     assert isinstance(model, DecisionGraph)
     _check_size(model, check_integer("max_nodes", max_nodes, min_value=1))
     extra = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
@@ -461,8 +461,8 @@ def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeEnsemble
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
             model,
-            "whose nodes compare sums of features or of stumps; use to_c, to_onnx for numeric "
-            "features, or fit with weak_learner=stump()",
+            "whose nodes compare sums of features or of stumps; use to_c, or to_onnx if "
+            "all features are numeric, or fit with weak_learner=stump()",
         )
     if isinstance(model.inputs, Oracles):
         raise no_trees(
@@ -479,15 +479,15 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
     n_nodes = count_unrolled(model)
     if n_nodes > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {n_nodes}, the number of nodes of the trees made from "
-            f"a graph of {model.n_nodes} nodes, got {max_nodes}; to_c exports the graph itself"
+            f"max_nodes: expected at least {n_nodes}, the number of nodes in the trees of the "
+            f"graph, got {max_nodes}; increase max_nodes, or use to_c"
         )
 
 
 def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) -> TreeEnsemble:
     """Return the trees of a graph; `extra` are further attributes of the ensemble."""
     trees = unroll(model)
-    # Without nodes, each of several values is a separate half log odds.
+    # In a multiclass graph without nodes, decision values are half log odds.
     is_many = model.n_votes > 1 and model.n_nodes > 0
     return TreeEnsemble(
         root=trees.root,
@@ -539,13 +539,13 @@ def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
 def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeEnsemble]:
     """Return the trees of each base learner."""
     if not model.models:
-        raise no_trees(model, "which has no base learners and does not store its features")
+        raise no_trees(model, "which has no base learners")
     graphs = [m for m in model.models if isinstance(m, DecisionGraph)]
     n_nodes = sum(count_unrolled(graph) for graph in graphs)
     if n_nodes > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {n_nodes}, the number of nodes of the trees made from "
-            f"{len(graphs)} graphs, got {max_nodes}; to_c exports the graphs themselves"
+            f"max_nodes: expected at least {n_nodes}, the number of nodes in the trees of "
+            f"{len(graphs)} graphs, got {max_nodes}; increase max_nodes, or use to_c"
         )
     result = []
     for k, member in enumerate(model.models):
@@ -572,7 +572,7 @@ def _of_trees(
     link: str,
     target: IntArray | None = None,
 ) -> TreeEnsemble:
-    """Return the tree ensemble of trees in arrays."""
+    """Convert `Trees` to a `TreeEnsemble`."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
     category_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
     sets = np.empty((0, WORDS), np.uint64) if trees.subset is None else trees.subset
@@ -595,7 +595,7 @@ def _of_trees(
 
 
 def rows_at_nodes(trees: Trees, X: TableLike) -> FloatArray:
-    """Return the number of rows at each node of trees."""
+    """Return the number of rows of X at each node."""
     places = trees.places(X) + trees.root[:-1]
     count = np.bincount(places.ravel(), minlength=trees.n_nodes).astype(np.float64)
     inner, children = trees.inner()

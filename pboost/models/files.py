@@ -36,7 +36,7 @@ FORMAT = "pboost-model"
 
 VERSION = (1, 1)
 
-#: How deep models can be nested.
+#: Maximum depth of nested models.
 MAX_DEPTH = 8
 
 #: Largest number of members of a zip file.
@@ -58,7 +58,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ----------
     model : DecisionGraph, LinearModel, Tree, RandomForest or another model
         Any pboost model except a FunctionEnsemble. OneVsRest, WeightedVote and Bagging are saved
-        with their base learners, up to eight levels deep.
+        with their base learners, which may be nested up to eight levels deep.
     path : str or path-like
         The file name. No suffix is appended. Symbolic links are followed.
 
@@ -69,8 +69,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         `pboost.weak.oracle`, `from_estimator` or `hypothesis`), class labels or settings that
         cannot be stored without pickling.
     OSError
-        If the file cannot be written. The previous content of `path` then remains, unless only
-        the final flush of the directory failed.
+        If the file cannot be written. The previous content of `path` then remains, unless the
+        error occurs at the end, when the directory is flushed to disk.
 
     See Also
     --------
@@ -94,27 +94,26 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file that `save` wrote.
 
-    Nothing in the file is executed. Names, types, shapes, ranges, topology, finite sums and the
-    consistency of parts are checked. Digests detect damage, but not a deliberate change. Votes,
-    certificates, errors and settings within their ranges are not verified, so a file can contain
-    a model that no function of pboost fitted. Memory use is at most ten times the file size plus
-    16 MB.
+    Nothing in the file is executed. The arrays are checked, so that an invalid file raises an
+    error. Digests detect damage, but not a deliberate change: a file can contain a model that
+    pboost did not fit, with any votes and any certificate. Memory use is at most ten times the
+    file size plus 16 MB.
 
     Parameters
     ----------
     path : str or path-like
-        The file.
+        The file name.
 
     Returns
     -------
     DecisionGraph or another model
-        Bit-identical to the saved model. Tuples in `settings` become lists.
+        The saved model, bit-identical except that tuples in `settings` become lists.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model, was damaged or changed, or has a version that this release of
-        pboost cannot read; or if `path` is a pipe or a device.
+        If the file is not a model file, was damaged or changed, or has a version that this
+        release of pboost cannot read, or if `path` is a pipe or a device.
     OSError
         If the file cannot be read (FileNotFoundError, IsADirectoryError, PermissionError, ...).
 
@@ -139,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 # Writing
 def _pack(model: Model, depth: int = 0) -> bytes:
-    """Return the bytes of a model file, which are the same for the same model."""
+    """Return the content of a model file; the same model gives the same bytes."""
     check_model(model)
     fields, arrays = model.members()
     if "models" in layout_of(type(model)).known:
@@ -172,7 +171,7 @@ def _pack(model: Model, depth: int = 0) -> bytes:
 
 
 def _pack_models(model: Any, depth: int) -> list[bytes]:
-    """Return the files of the nested models."""
+    """Return the content of one model file per nested model."""
     if depth > MAX_DEPTH:
         raise TypeError(f"model: expected models nested at most {MAX_DEPTH} levels deep")
     files = []
@@ -205,15 +204,17 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-        raise ModelFileError(f"not a zip archive, or truncated: {error}") from error
+        raise ModelFileError(
+            f"expected a zip archive, got a damaged or other file: {error}"
+        ) from error
     with archive:
         members = list_members(archive, size)
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
     if depth:
-        file.close()  # the bytes of a nested model
+        file.close()  # releases the bytes of a nested model
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
-    TEXT.read("stop_reason", header, arrays)  # check it for classes without this field as well
+    TEXT.read("stop_reason", header, arrays)  # every file must contain it
     try:
         return KINDS[header["kind"]].from_models(header, arrays, models)
     except ModelFileError:
@@ -223,7 +224,7 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
 
 
 def _unpack_models(arrays: dict[str, Array], depth: int) -> Iterator[Model]:
-    """Yield the nested models and release the bytes of each."""
+    """Yield the nested models; release the bytes of each model when it has been read."""
     if depth > MAX_DEPTH:
         raise ModelFileError(f"expected models nested at most {MAX_DEPTH} levels deep")
     contents = split_files(arrays)
@@ -274,7 +275,7 @@ def _read_columns(
     """Return the arrays of the model class, each checked against the header."""
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
-        raise ModelFileError("header: 'columns' is missing or not a table")
+        raise ModelFileError("header: 'columns' is missing or not a JSON object")
     every = layout_of(KINDS[header["kind"]]).known.items()
     known = {name: dtype for name, (dtype, some) in every if name in columns or not some}
     for name in columns.keys() - known.keys():
@@ -296,7 +297,7 @@ def _read_columns(
 
 
 def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any], ...]) -> bool:
-    """Return whether a dtype is one of those expected."""
+    """Return whether a dtype is the expected dtype, or one of several expected dtypes."""
     return dtype in (expected if isinstance(expected, tuple) else (expected,))
 
 
@@ -323,7 +324,7 @@ def to_json(value: object) -> bytes:
 
 
 def digest(header: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the header without its digest, which covers all columns."""
+    """Return the SHA-256 of the header without its ``digest`` field."""
     rest = {key: value for key, value in header.items() if key != "digest"}
     return hashlib.sha256(to_json(rest)).hexdigest()
 
@@ -336,13 +337,15 @@ def to_npy(array: Array) -> bytes:
 
 
 def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name, none larger than the file."""
+    """Return the members of a zip file by name, after checking their sizes."""
     members: dict[str, zipfile.ZipInfo] = {}
     if len(archive.infolist()) > MOST_MEMBERS:
         raise ModelFileError(f"expected at most {MOST_MEMBERS} members")
-    # If the end of the file is damaged, zipfile would find the end of the last nested file.
+    # If the end of the file is damaged, zipfile would read a nested file instead.
     if min((info.header_offset for info in archive.infolist()), default=0) != 0:
-        raise ModelFileError("damaged zip archive: does not start at the start of the file")
+        raise ModelFileError(
+            "damaged zip archive: the first member is not at the start of the file"
+        )
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name in members:
@@ -376,13 +379,13 @@ def from_npy(content: bytes, name: str) -> Array:
 
 
 def join_files(contents: Sequence[bytes]) -> dict[str, Array]:
-    """Concatenate files to one array; return it with the offset of each file and the end."""
+    """Concatenate files to one array, and return this array and the file offsets."""
     start = np.cumsum([0, *map(len, contents)], dtype=np.int64)
     return {"models": np.frombuffer(b"".join(contents), np.uint8), "model_start": start}
 
 
 def split_files(arrays: dict[str, Array]) -> list[bytes]:
-    """Remove and split the array made by `join_files`; the files are in reverse order."""
+    """Remove the arrays made by `join_files`, and return the files in reverse order."""
     joined, start = arrays.pop("models"), arrays.pop("model_start")
     if joined.ndim != 1 or start.ndim != 1 or len(start) == 0:
         raise ModelFileError("column 'model_start': expected the offset of each model")
@@ -397,7 +400,7 @@ def split_files(arrays: dict[str, Array]) -> list[bytes]:
 def check_regular(where: str) -> None:
     """Reject pipes and devices, since reading from them could block forever."""
     mode = os.stat(where).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # a directory cannot be opened
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # open raises an error for a directory
         return
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
     raise ModelFileError(f"{where}: expected a file, got {kind}")
@@ -424,7 +427,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     mode = _mode_of(target, where)
     is_file = mode is None or stat.S_ISREG(mode)
     if not (is_file and os.path.basename(where)):
-        with open(where, "wb") as file:  # a device; raises for a directory and for "name/"
+        with open(where, "wb") as file:  # raises an error for a directory
             file.write(content)
         return
     folder = os.path.dirname(target)
@@ -449,7 +452,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def _mode_of(target: str, where: str) -> int | None:
-    """Return the mode of an existing file; PermissionError if ``open`` could not write to it."""
+    """Return the mode of a file, or None if it does not exist; check write permission."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:

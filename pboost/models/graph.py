@@ -1,8 +1,8 @@
 """Decision graphs: rooted directed acyclic graphs of weak classifiers.
 
-Every exit of a weak classifier has a vote, and leads to another node or out of the graph (theory
-page, section 1). A chain, whose two exits always lead to the same node, is AdaBoost; a tree, in
-which no two exits lead to the same node, is a boosted decision tree.
+Each exit of a weak classifier has a vote, and leads to another node or out of the graph (theory
+page, section 1). In a chain, both exits of each node lead to the next node, as in AdaBoost. In a
+tree, no two exits lead to the same node, as in a boosted decision tree.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from pboost.models.text import input_names, of_missing, question, signed, summar
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
-#: Notes that are printed with a certificate which does not bound the error of `predict`.
+#: Notes for certificates that do not bound the error of `predict`.
 OF_ASSUMED_ANSWERS = "bounds the error under the observation model, not the error of predict"
 OF_BOTH_WAYS = "bounds the error if missing values take random exits, not the error of predict"
 ESTIMATED = "is an estimate under random answers, not a bound on the error of predict"
-#: Number of rows from which on it is worthwhile to check for early exits.
+#: Smallest number of rows for which `predict` uses early exits.
 MANY_ROWS = 64
-#: Arrays with one entry per node that every graph has.
+#: Arrays of every graph, with one entry per node.
 COLUMNS = ("feature", "threshold", "next", "vote")
 
 
 class DecisionGraph(Graph):
-    """A classifier made of weak classifiers, their votes, and the nodes their exits lead to.
+    """A classifier that sends each row along a path of nodes and adds the votes on the path.
 
     Nodes are in the order in which they were added, parents before children; node 0 is the root.
     Rows with ``x[feature[i]] <= threshold[i]`` take exit 0 of node ``i``, the others exit 1. The
@@ -65,7 +65,7 @@ class DecisionGraph(Graph):
     Attributes
     ----------
     feature : ndarray of int32, shape (n_nodes,)
-        Index of the feature that the weak classifier reads, or of an input of `inputs`.
+        Index of the feature that the node compares, or of the input if `inputs` is not None.
     threshold : ndarray of float64, shape (n_nodes,)
         Threshold of the feature or input.
     next : ndarray of int32, shape (n_nodes, 2)
@@ -84,16 +84,17 @@ class DecisionGraph(Graph):
     settings : mapping
         The options of the fit.
     record : TrainingRecord
-        Certificate and cost after each node, and the reason why growth stopped.
+        Certificate and cost after each node, and why growth stopped.
     answer : ndarray of float64, shape (n_nodes, 2, 2), or (n_nodes, 2, J), or None
         Assumed probability that a row takes exit 1, for values up to the threshold (index 0) or
         above it (index 1), and for each class. None if the observation model is exact.
     inputs : Inputs or None
-        Computes the inputs that nodes compare, if these are not the features of X:
-        ``inputs.values(X)`` are their values and ``inputs.names(feature_names)`` their names.
+        Computes the values that nodes compare, for example sums of features. Its methods are
+        ``values(X)`` and ``names(feature_names)``. None if nodes compare features.
     sigma : ndarray of float64, shape (n_features,), or None
         Assumed standard deviation of the measurement error of each feature. All are NaN if
-        training used one for each cell; None if the observation model is not gaussian.
+        training used a separate value for each row and feature. None if the observation model is
+        not gaussian.
     missing : ndarray of float64, shape (n_nodes,), or None
         The exit, 0.0 or 1.0, for rows with a missing value. None if missing values raise an
         error.
@@ -116,7 +117,7 @@ class DecisionGraph(Graph):
 
     @property
     def certificate_note(self) -> str:  # type: ignore[override]
-        """Note for the certificate if it does not bound the error of `predict`, else empty."""
+        """Reason why the certificate does not bound the error of `predict`; empty if it does."""
         if self.is_estimated:
             return ESTIMATED
         if self.inputs is not None and self.inputs.note:
@@ -130,8 +131,8 @@ class DecisionGraph(Graph):
     def predict(self, X: TableLike) -> Array:
         """Return the predicted class of each row.
 
-        If paths join, many rows are evaluated only until the class cannot change, which is
-        faster unless the graph is a chain.
+        With many rows, evaluation of a row can stop as soon as its class can no longer change.
+        Chains are always evaluated to the end, which is faster.
         """
         n = len(X) if type(X) is np.ndarray else 0
         if n < MANY_ROWS or n < self.n_nodes or self.is_chain or self.n_features >= WIDE:
@@ -150,21 +151,21 @@ class DecisionGraph(Graph):
         """Return the class probabilities for decision values."""
         if score.ndim == 1 or self.n_nodes:
             return super().probabilities(score)
-        # Without nodes, decision values are half log odds of the class frequencies.
+        # In a graph without nodes, decision values are half log odds of the class frequencies.
         share: FloatArray = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
         return share / share.sum(axis=1, keepdims=True)
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Return the decision value of each row by route "expected" or "sample"."""
+        """Return the decision value of each row for route="expected" or route="sample"."""
         if self.n_votes > 1 and self.is_exact:
             match_sigma(self, X, route.sigma)  # raises an error if sigma is passed
-            return self.decision_function(X)  # all routes agree
+            return self.decision_function(X)  # all routes give the same values
         if route.name == "expected":
             return expected_score(self, X, route.sigma)
         return sampled_score(self, X, route)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values after each node, or at `record.stages`."""
+        """Yield the decision values after each node, or only after the nodes in `record.stages`."""
         stages = self.record.stages
         ends = set(range(1, self.n_nodes + 1) if stages is None else stages.tolist())
         by_then = enumerate(so_far(self, *hard_exits(self, X)))
@@ -172,12 +173,12 @@ class DecisionGraph(Graph):
 
     @property
     def n_stages(self) -> int:
-        """Number of nodes at which all paths meet, including the end."""
+        """Number of stages; a stage ends where all paths meet."""
         return 1 + len(joints_of(self.next))
 
     def longest_costs(self) -> FloatArray:
-        """Return the number of nodes (T + 1,) on the longest path to each stage."""
-        longest = np.zeros(self.n_nodes + 1)  # the last entry is for OUT
+        """Return the largest number of nodes on a path to each stage."""
+        longest = np.zeros(self.n_nodes + 1)  # the last entry is the end of the graph
         for node, leads in enumerate(self.next.tolist()):
             for to in leads:
                 longest[to] = max(longest[to], longest[node] + 1)
@@ -189,11 +190,11 @@ class DecisionGraph(Graph):
         return self._cut(ends[n_stages - 1], None)
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Return the early exits at nodes; None if nodes compare functions of a row."""
+        """Return early exits by node; None if nodes compare functions of a row."""
         return None if asks_functions(self) else of_nodes(self, exits)
 
     def proven(self) -> Exits | None:
-        """Return when predicted classes cannot change at the stages; None without nodes."""
+        """Return the early exits at stages that never change a prediction; None without nodes."""
         if not self.n_nodes:
             return None
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
@@ -201,7 +202,7 @@ class DecisionGraph(Graph):
 
     @once
     def proven_nodes(self) -> NodeExits | None:
-        """Return when predicted classes cannot change at the nodes."""
+        """Return the early exits at nodes that never change a prediction."""
         if asks_functions(self) or not self.n_nodes:
             return None
         return at_nodes(self, proven_exits(rest_of_nodes(self)))
@@ -223,12 +224,12 @@ class DecisionGraph(Graph):
         return score, cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of nodes, features or stumps that are evaluated for each row."""
+        """Return for each row the number of nodes, features or stumps that are evaluated."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
             features = finite_columns(self, X)
             return np.full(len(features.values), self._cost_of_chain(unit, stumps))
-        # No two nodes compare the same function, so features and nodes have equal counts.
+        # Each function counts as one feature, and no two nodes have the same function.
         if unit == "nodes" or asks_functions(self) or (unit == "stumps" and stumps is None):
             return walk_rows(self, X, True)[1]
         if stumps is not None and unit == "stumps":
@@ -313,7 +314,7 @@ class DecisionGraph(Graph):
             if n not in stages:
                 raise ValueError(
                     f"n_nodes: expected one of the stages of the model, {_listed(stages)}, got "
-                    f"{n}; between stages, votes were replaced"
+                    f"{n}; votes at other numbers of nodes are not stored"
                 )
             stages = stages[stages <= n]
         return self._cut(n, stages)
@@ -369,7 +370,7 @@ class DecisionGraph(Graph):
     def _by_column(
         self, nodes: NDArray[np.intp], amount: FloatArray, spread: FloatArray | None = None
     ) -> FloatArray:
-        """Sum amounts (m, ...) of nodes (m,) over the features they read; return (d, ...)."""
+        """Add up the amounts (m, ...) of nodes (m,) by feature; return (d, ...)."""
         column = self.feature[nodes]
         if self.inputs is not None:
             start, index = self.inputs.columns_read()
@@ -404,6 +405,6 @@ def _where(node: int) -> str:
 
 
 def _listed(stages: IntArray) -> str:
-    """Format the first few stages and the last."""
+    """Return the first stages and the last stage as text."""
     shown = [str(stage) for stage in stages.tolist()]
     return ", ".join(shown if len(shown) < 6 else [*shown[:4], "…", shown[-1]])

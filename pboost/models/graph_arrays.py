@@ -34,7 +34,7 @@ from pboost.models.schema import (
 )
 from pboost.values import Array, FloatArray, IntArray, freeze
 
-#: Probability of exit 1, by side of the threshold and class, if answers are exact.
+#: The attribute `answer` of a `DecisionGraph` for an exact observation model.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
@@ -44,7 +44,7 @@ OUT = -1
 
 
 class Derived(Kind):
-    """The inputs of nodes, if these are not the features themselves."""
+    """The field `inputs`, which is None if nodes compare features."""
 
     optional = True
 
@@ -54,12 +54,12 @@ class Derived(Kind):
         inputs.validate(record.n_added if isinstance(inputs, StoredInputs) else record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the array types of projections, separators and category sets."""
+        """Return the dtypes of the arrays of projections, separators and category sets."""
         every = {**Projections.stored, **Separators.stored, **Subsets.stored}
         return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the arrays, if there are any."""
+        """Return the header fields and arrays of the inputs."""
         return ({}, {}) if value is None else (value.header(), value.members())
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Inputs | None:
@@ -75,12 +75,12 @@ class Derived(Kind):
 
 
 class Bias(Field):
-    """The initial vote: a number in the header, or an array with several votes per exit."""
+    """The field `bias`: a number in the header, or an array for multiclass graphs."""
 
     __slots__ = ()
 
     def check(self, record: Any, name: str) -> None:
-        """Check that there is one number per vote."""
+        """Check that there is one finite number per decision value."""
         if record.n_votes == 1:
             check_number(record, name)
         elif np.shape(record.bias) != (record.n_votes,) or not np.isfinite(record.bias).all():
@@ -89,30 +89,30 @@ class Bias(Field):
             )
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the type of the optional array."""
+        """Return the dtype of the optional array."""
         return {name: (np.dtype("<f8"), True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the header field, or the array."""
+        """Return a header field for a number, or an array for several numbers."""
         return ({}, {name: value}) if np.ndim(value) else ({name: float(value)}, {})
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the array if there is one, else the header field."""
+        """Return the array if the file contains it, else the header field."""
         return arrays[name] if name in arrays else Field.read(self, name, header, arrays)
 
 
 @dataclass(frozen=True, slots=True)
 class Sides(Column):
-    """Exits of missing values, 0 or 1: bits in the header, or an array of bytes."""
+    """The field `missing`: one exit, 0 or 1, per node, stored as bits or as bytes."""
 
     def check_array(self, record: Any, name: str) -> None:
-        """Check the shape and the range."""
+        """Check that the array has one exit, 0 or 1, per node."""
         Column.check_array(self, record, name)
         if not np.isin(getattr(record, name), (0, 1)).all():
-            raise ValueError(f"{name}: expected exits, 0 or 1")
+            raise ValueError(f"{name}: expected 0 or 1 for each node")
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the type of the optional array."""
+        """Return the dtype of the optional array."""
         return {name: (np.dtype("|u1"), True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
@@ -139,7 +139,7 @@ class Sides(Column):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(TwoClassModel):
-    """The arrays of a `DecisionGraph`; see there for their meaning."""
+    """The arrays of a `DecisionGraph`, which documents them."""
 
     counted_in = "node", "comparisons"
 
@@ -176,7 +176,7 @@ class Graph(TwoClassModel):
     memo: dict[str, Any] = stored.memo()
 
     def parts(self) -> HeaderAndArrays:
-        """Return header and arrays; `missing` is an array if training had missing values."""
+        """Return the header fields and the arrays of the graph in a file."""
         header, arrays = TwoClassModel.parts(self)
         if self.missing is not None and not self.is_clean:
             del header["missing"]
@@ -186,7 +186,7 @@ class Graph(TwoClassModel):
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether missing values are accepted."""
-        if isinstance(self.inputs, StoredInputs):  # sums, in which missing values are replaced
+        if isinstance(self.inputs, StoredInputs):  # missing values are replaced
             return self.inputs.takes_missing
         return self.missing is not None
 
@@ -197,7 +197,7 @@ class Graph(TwoClassModel):
 
     @property
     def sides(self) -> FloatArray | None:
-        """`missing`, if the inputs of nodes can be missing: features and category sets."""
+        """The array `missing` if nodes compare features or category sets, else None."""
         return self.missing if self.inputs is None or isinstance(self.inputs, Subsets) else None
 
     @property
@@ -227,7 +227,7 @@ class Graph(TwoClassModel):
 
     @property
     def is_estimated(self) -> bool:  # type: ignore[override]
-        """Whether answer probabilities were estimated from samples during training."""
+        """Whether the observation model is sampled, so that the certificate is an estimate."""
         observation = self.settings.get("observation")
         return isinstance(observation, Mapping) and observation.get("kind") == "sampled"
 
@@ -239,9 +239,9 @@ class Graph(TwoClassModel):
         )
 
     def by_vote(self) -> list[Self]:
-        """Return one graph per vote of the exits.
+        """Return one graph per decision value.
 
-        Observation models for more than two classes are dropped.
+        With more than two classes, the graphs have no observation model.
         """
         answer = self.answer if self.n_votes == 2 else None
         return [
@@ -251,7 +251,7 @@ class Graph(TwoClassModel):
 
     @property
     def arrays(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """Inputs, thresholds and next nodes, as kernels expect them."""
+        """The arrays of features, thresholds and next nodes for the kernels."""
         return self.feature, self.threshold, self.next
 
     @property
@@ -265,12 +265,12 @@ class Graph(TwoClassModel):
         return self.feature
 
     def on_columns(self, read: IntArray) -> Self:
-        """Return the graph with features renumbered to those in `read`."""
+        """Return the graph for a table that contains only the features in `read`."""
         feature = read.searchsorted(self.feature).astype(np.int32)
         return replace(self, feature=feature, n_features=len(read), feature_names=None, table=None)
 
     def check_whole(self) -> None:
-        """Check the topology, sums, answers and the record."""
+        """Check the topology, votes, answers and the record."""
         _check_topology(self.next, self.n_nodes)
         _check_sums(self)
         if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
@@ -289,7 +289,7 @@ def _check_sigma(graph: Graph) -> None:
     if sigma is None:
         return
     if graph.answer is not None:
-        raise ValueError("sigma: expected None in a model with answer probabilities")
+        raise ValueError("sigma: expected None in a model with `answer`")
     known = np.isfinite(sigma) & (sigma >= 0)
     if not (known.all() or np.isnan(sigma).all()):
         raise ValueError("sigma: expected finite numbers >= 0, or NaN for all features")
@@ -305,13 +305,12 @@ def _check_topology(next_: IntArray, n: int) -> None:
 
 
 def _check_sums(graph: Graph) -> None:
-    # For finite rows every decision value must be finite, on any path.
+    # Decision values must be finite on every path.
     with np.errstate(over="ignore"):
         bound = _bias_size(graph) + np.abs(graph.vote).sum()
         if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
             raise ValueError(
-                "vote: expected numbers whose absolute values, with the bias, have a finite sum "
-                "along every path"
+                "vote: expected absolute votes and bias to have a finite sum along every path"
             )
 
 
@@ -327,7 +326,7 @@ def rest_of_nodes(graph: Graph) -> Rest:
     n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     if walk.is_chain(graph.next):
         return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
-    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is for OUT
+    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is the end
     steps = [0] * (n + 1)
     leads = graph.next.tolist()
     for node in range(n - 1, -1, -1):
@@ -352,9 +351,10 @@ def largest_score(graph: Graph) -> float:
     n, bias = graph.n_nodes, _bias_size(graph)
     size = np.abs(graph.vote).reshape(n, 2, graph.n_votes).max(axis=2)
     if walk.is_chain(graph.next):
-        # Sum from the end, in the same order as below.
+        # Add from the end, as in the loop below, for the same rounding errors.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
-    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is for OUT
+    # The last entry of `ahead` is the end.
+    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)
     for node in range(n - 1, -1, -1):
         ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
     return ahead[0] + bias

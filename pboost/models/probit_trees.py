@@ -29,13 +29,13 @@ from pboost.models.tree_ensemble import LEAF
 from pboost.threads import check_stop
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: Number of values in memory at a time.
+#: Maximum number of function values in memory at a time, per thread.
 BLOCK_VALUES = 1 << 16
-#: Decision value of a class that is never predicted.
+#: Decision value of classes that are never predicted.
 LEAST = -np.finfo(np.float64).max
 
 
-#: Values of `taken` for leaves whose rows are all of the class, or that have no row of it.
+#: Values of `taken` if all rows of a leaf belong to the class, and if no row belongs to it.
 ONE_CLASS, NO_ROW = -1, -2
 
 
@@ -49,8 +49,9 @@ def _classes(tree: ProbitTree) -> Array:
 class ProbitTree(Model):
     """A tree with a linear function f in each leaf, see `fit_probit_tree`.
 
-    In the binary case Phi(f) is the probability of the second class. With more classes each has
-    its own function in each leaf, fitted against all other classes; the largest is predicted.
+    In the binary case, Phi(f) is the probability of the second class. With more classes, each
+    leaf has one function per class, fitted against all other classes. The class with the largest
+    function value is predicted.
 
     Attributes
     ----------
@@ -58,28 +59,29 @@ class ProbitTree(Model):
         The splits. Leaves are numbered from left to right.
     coefficient : ndarray of float64, shape (n_leaves, K, 1 + n_added)
         Intercept and coefficients of each function; K is 1 in the binary case, else the number
-        of classes. A categorical feature has one coefficient per category.
+        of classes. A numeric feature has one coefficient, a categorical feature has one per
+        category; their number is n_added.
     taken : ndarray of int32, shape (n_leaves, K)
-        Number of ProbitBoost steps of each function; -1 if all rows of the leaf are of the
-        class, -2 if none is. The function is then the constant Phi^-1((n + 1/2) / (n + 1)) for n
-        rows, or its negative. With more than two classes, a class without rows in the leaf always
-        ranks below the classes with rows.
+        Number of ProbitBoost steps of each function. It is -1 if all rows of the leaf belong to
+        the class; the function is then the constant Phi^-1((n + 1/2) / (n + 1)) for n rows. It is
+        -2 if no row belongs to the class; its constant is the negative of this. With more than two
+        classes, a class without rows in the leaf ranks below all classes with rows.
     risk : ndarray of float64, shape (n_leaves, K)
         Weighted mean of -ln Phi(Y f) on the training rows of the leaf.
     spread : ndarray of float64, shape (n_added,)
-        Weighted standard deviation of each column on the training rows.
+        Weighted standard deviation of each feature or category indicator on the training rows.
     leaf_mean : ndarray of float64, shape (n_leaves, n_added), or None
-        Replacement for missing values in each leaf: the weighted mean of the column there. None
-        if training had no missing values.
+        Replacement for missing values in each leaf: the weighted mean of the feature in the
+        leaf. None if the training data had no missing values.
     mean : ndarray of float64, shape (n_added,), or None
-        Replacement in all leaves if there is no `leaf_mean`: the weighted mean of the column on
-        the training rows. If both are None, missing values raise an error.
+        Replacement for missing values in all leaves if `leaf_mean` is None: the weighted mean of
+        the feature. If `mean` is also None, missing values raise an error.
     classes : ndarray, shape (J,)
         The sorted class labels.
     settings : mapping
         The options of the fit.
     n_features, feature_names
-        Number of training features, and their names or None.
+        Number of training features, and their names; names may be None.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -114,7 +116,7 @@ class ProbitTree(Model):
     no_trees = "whose leaves are linear functions; use coefficients or to_c"
 
     def check_whole(self) -> None:
-        """Check `taken` and that the root has weight."""
+        """Check `taken`, and that the weight of the root is positive."""
         check_taken(self.taken)
         if not self.partition.weight[0] > 0:
             raise ValueError("weight: expected a number > 0 for the root")
@@ -134,30 +136,30 @@ class ProbitTree(Model):
         return 1 if len(self.classes) == 2 else len(self.classes)
 
     def values(self, X: TableLike) -> FloatArray:
-        """Return the values (n, K) of the functions in the leaf of each row."""
+        """Return the function values (n, K) of each row in its leaf."""
         tree, shape = self.partition, self.coefficient.shape[1:2]
         at = Equations(tree, tree.leaf, self.coefficient, self.taken, means_of(self))
         return values_of(self, at, X, shape, lambda values: values[:, 0])
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return class probabilities from Phi of the functions; see `probabilities`."""
+        """Return the class probabilities, computed from Phi(f)."""
         return probabilities(self.values(X))
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return f of each row, positive for the second class, or all functions (n, J)."""
+        """Return f for each row (n,); with more than two classes, J values per row."""
         values = self.values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
-        """Return the coefficients and the share of the weight of each leaf."""
+        """Return the coefficients of each leaf, and its share of the training weight."""
         weight = self.partition.weight[self.partition.feature == LEAF]
         return self.coefficient, weight / self.partition.weight[0], None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the contributions to f, or to all J functions, for one row.
+        """Divide f, or all J functions, into contributions of the features for one row.
 
-        The path to the leaf contributes to the constants that fit the class frequencies, and each
-        coefficient contributes its term. The rest belongs to the constant part.
+        A split on the path contributes the change in the constant that fits the class
+        frequencies. A coefficient contributes its term. The remainder is the constant part.
         """
         parts, at, constant = self._path_parts(X)
         function = self.coefficient[at].T
@@ -167,7 +169,7 @@ class ProbitTree(Model):
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the contributions of the path and of the leaf coefficients to the vote."""
+        """Return the contributions by which `SubaggedProbitTrees` divides the vote of the tree."""
         parts, at, constant = self._path_parts(X)
         share = portions(times_spread(self.coefficient[at, :, 1:], self.spread))
         more = self.values(X)[0] - constant
@@ -176,33 +178,33 @@ class ProbitTree(Model):
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def _row(self, X: TableLike, leaf: int) -> FloatArray:
-        """Return the first row with missing values replaced as in a leaf."""
+        """Return the first row of X, with missing values replaced by the means of a leaf."""
         means = means_of(self)
         row = in_sums(match_columns(self, X).values[:1], self.table)[0]
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: TableLike) -> tuple[FloatArray, int, FloatArray]:
-        """Return contributions (1 + d, K) of a path, its leaf, and the constants (K,) there."""
+        """Return the contributions (1 + d, K) of the splits, the leaf, and its constants (K,)."""
         constants, node = self._constants(), self.partition.nodes_of(X)[0]
         return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
 
     def _shares(self) -> FloatArray:
-        """Return the frequencies (n_nodes, K) of the class of each function."""
+        """Return the class frequencies (n_nodes, K) for each function."""
         return self.partition.value[:, -self.n_functions :]
 
     def _constants(self) -> FloatArray:
-        """Return the constants (n_nodes, K) that fit the class frequencies; see `taken`."""
-        from scipy.special import ndtri  # not at import, see bounds._tree.terms_at_2
+        """Return Phi^-1 of the class frequencies (n_nodes, K), limited as described for `taken`."""
+        from scipy.special import ndtri  # importing SciPy is slow
 
         floor = 0.5 / (self.partition.n_rows[:, None] + 1.0)
         return ndtri(np.clip(self._shares(), floor, 1 - floor))
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the share of each feature in the decrease of the weighted loss -ln Phi(Y f).
+        """Return feature importances: shares in the decrease of the loss -ln Phi(Y f).
 
-        A split counts for its feature, with the loss of the best constants before and after. The
-        decrease from the constant to the function of a leaf is divided among its features in
-        proportion to coefficient times standard deviation.
+        A split contributes the difference in loss between the best constants of the node and of
+        its children. In a leaf, the difference between the constant and the fitted function is
+        divided among the features in proportion to coefficient times standard deviation.
         """
         tree, share = self.partition, np.stack([self._shares(), 1 - self._shares()])
         loss = -(share * np.log(share, out=np.zeros(share.shape), where=share > 0)).sum(axis=0)
@@ -223,7 +225,7 @@ class ProbitTree(Model):
         return float(cost @ tree.n_rows[leaf] / tree.n_rows[0])
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of comparisons and coefficients, or of distinct features."""
+        """Return the number of comparisons and coefficients, or of distinct features, per row."""
         tree = self.partition
         at = tree.nodes_of(X)
         has_slope = self.coefficient[:, :, 1:] != 0
@@ -241,7 +243,7 @@ class ProbitTree(Model):
         )[at]
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield a mask of the features that are compared or have a coefficient."""
+        """Yield a mask (n, d) of the features that are compared or have a coefficient."""
         tree = self.partition
         at = tree.nodes_of(X)
         levels = indicators_of(self.table)
@@ -253,7 +255,7 @@ class ProbitTree(Model):
         yield read | has_slope[tree.leaf[at]]
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return the evaluator for feature acquisition: the path, then the sum of the leaf."""
+        """Return the evaluator for feature acquisition: splits first, then the linear function."""
         tree, has_slope = self.partition, (self.coefficient[:, :, 1:] != 0).any(axis=1)
         every = [columns_of(self, of_leaf) for of_leaf in has_slope]
         path = trees_inquiry(self, tree, self._constants())
@@ -266,7 +268,7 @@ class ProbitTree(Model):
         )
 
     def describe(self) -> str:
-        """Return the partition and the equations of the leaves as text.
+        """Return the tree and the equations of its leaves as text.
 
         Terms are sorted by coefficient times standard deviation.
         """
@@ -307,22 +309,23 @@ class ProbitTree(Model):
 
 
 def slope_order(slopes: FloatArray, spread: FloatArray) -> list[int]:
-    """Return the columns in decreasing order of coefficient times standard deviation."""
+    """Return the terms in decreasing order of absolute coefficient times standard deviation."""
     with np.errstate(over="ignore", under="ignore"):
         size = np.abs(slopes) * np.where(spread > 0, spread, 1.0)
     return np.argsort(-size, kind="stable").tolist()
 
 
 def check_taken(taken: IntArray) -> None:
-    """Check that `taken` has valid values."""
+    """Check that all values of `taken` are valid."""
     if not (taken >= NO_ROW).all():
-        raise ValueError("taken: expected numbers of steps, or -1 or -2")
+        raise ValueError("taken: expected numbers of steps >= 0, or -1 or -2")
 
 
 class Equations(NamedTuple):
-    """Trees with equations in their leaves, in the form that `walk_values` expects.
+    """Trees with linear functions in their leaves, as arguments of the kernel `walk_values`.
 
-    `means`, (leaves, d) or (1, d), replace missing values; if None, these raise an error.
+    `means`, with shape (leaves, d) or (1, d), replace missing values. If `means` is None, missing
+    values raise an error.
     """
 
     trees: Trees
@@ -340,9 +343,9 @@ class Equations(NamedTuple):
         tile: FloatArray,
         out: FloatArray,
     ) -> int:
-        """Call the kernel, again from the first row with a missing value.
+        """Call the kernel; restart it at the first row with a missing value.
 
-        `added` are the rows with indicator columns for categories.
+        `added` contains the rows of `values` with categories as indicator columns.
         """
         trees = self.trees
         added_values = None if added is values else added
@@ -376,10 +379,10 @@ def values_of(
     shape: tuple[int, ...],
     reduced: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Apply a function to the values of trees at the rows of X; return shape (n, *shape).
+    """Evaluate trees on the rows of X and apply `reduced`; return an array (n, *shape).
 
-    `reduced` receives values (m, n_trees, K) of a block of rows, on several threads. It must not
-    keep the array.
+    `reduced` is called by several threads with function values (m, n_trees, K) of m rows. It must
+    not keep the array, which is used again.
     """
     values = match_columns(model, X).values
     added = in_sums(values, model.table)
@@ -404,17 +407,17 @@ def values_of(
 
 
 def means_of(model: Any) -> FloatArray | None:
-    """Return the replacements for missing values, by leaf (leaves, d) or in all leaves (1, d)."""
+    """Return replacements for missing values, per leaf (leaves, d) or for all leaves (1, d)."""
     if model.leaf_mean is not None:
         return np.asarray(model.leaf_mean)
     return None if model.mean is None else np.asarray(model.mean[None])
 
 
 def taken_from(values: FloatArray | None, places: Any) -> FloatArray | None:
-    """Return rows of an array, or None if there is no array."""
+    """Return the given rows of an array; return None for None."""
     return None if values is None else values[places]
 
 
 def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:
-    """Return values with `LEAST` for classes without training rows."""
+    """Return function values, replaced by `LEAST` for classes without training rows."""
     return np.where(lost, LEAST, values) if lost.any() else values

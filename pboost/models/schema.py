@@ -19,12 +19,11 @@ import numpy as np
 from pboost.data.read.table import Table
 from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
-#: Largest sum of absolute values, with a margin for rounding errors.
+#: Largest accepted sum of absolute values, with a margin for rounding errors.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
-#: Largest share, with a margin for rounding errors of a sum of shares.
+#: Largest accepted probability. It exceeds 1 because of rounding errors.
 MOST_SHARE = 1 + 1e-6
-#: Largest number of features. The limit keeps a tiny model file from requesting huge amounts of
-#: memory: at the limit, two rows of float64 values take half a gigabyte.
+#: Largest number of features. It limits the memory that a small file can request.
 MOST_FEATURES = 2**25 - 1
 R = TypeVar("R", bound="Keeps")
 T = TypeVar("T")
@@ -34,8 +33,8 @@ VOTES: tuple[Voting, ...] = get_args(Voting)
 
 
 def check_offsets(name: str, start: Array, end: int) -> None:
-    """Check that numbers are offsets of parts: increasing, from 0 to `end`."""
-    # A difference of int32 values could overflow.
+    """Check that offsets increase from 0 to `end`."""
+    # Values are compared, because differences of int32 values could overflow.
     if not (
         start.ndim == 1
         and len(start) > 1
@@ -51,14 +50,11 @@ def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
     if (np.less(shares, 0) | np.greater(shares, MOST_SHARE)).any():
         raise ValueError(f"{name}: expected numbers from 0 to 1, or NaN")
     if are_whole and (np.abs(shares.sum(axis=1) - 1) > MOST_SHARE - 1).any():
-        raise ValueError(f"{name}: expected shares that sum to 1 in each row, or NaN")
+        raise ValueError(f"{name}: expected numbers that sum to 1 in each row, or NaN")
 
 
 def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> None:
-    """Check that the sum of numbers is finite, for any signs and any order.
-
-    For a matrix, the sums of the columns are checked.
-    """
+    """Check that the absolute values of each column have a finite sum."""
     with np.errstate(over="ignore"):
         total = np.abs(terms).sum(axis=0) + abs(start)
     if not (total <= MOST_SUM).all():
@@ -76,24 +72,24 @@ Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | 
 
 
 class ModelFileError(ValueError):
-    """A file that this version cannot read as a model; the message contains path and reason."""
+    """A file is damaged, or is not a model that this version of pboost can read."""
 
 
 class Kind:
-    """How a field is kept, checked and stored; this base class keeps values and stores nothing."""
+    """Base class for the kinds of fields: how a value is converted, checked and stored."""
 
-    #: Whether the value may be None, which is then not checked.
+    #: Whether the value may be None; None is not checked.
     optional = False
 
     def kept(self, value: Any) -> Any:
-        """Convert a value that is not None to the form in which it is kept."""
+        """Return the value to keep in the record; never called with None."""
         return value
 
     def check(self, record: Any, name: str) -> None:
-        """Raise ValueError if the value is invalid by itself."""
+        """Raise ValueError if the value is invalid."""
 
     def check_array(self, record: Any, name: str) -> None:
-        """Raise ValueError if an array has invalid values, or a shape that other fields forbid."""
+        """Raise ValueError if an array has an invalid shape or invalid values."""
 
     def dtypes(self, name: str) -> Dtypes:
         """Return the dtypes of the arrays in files."""
@@ -113,12 +109,12 @@ class Column(Kind):
     """An array with a given dtype, and a given shape or number of dimensions."""
 
     dtype: Any
-    #: Lengths: integers, names of attributes, or functions that return a tuple of lengths.
+    #: Length of each dimension: an integer, an attribute name, or a function that returns a tuple.
     shape: tuple[Any, ...] = ()
     ndim: int | None = None
     finite: bool = True
     positive: bool = False
-    #: Lower bound of integers, and the name of the attribute that is their exclusive upper bound.
+    #: Lower bound, and the name of the attribute that is the exclusive upper bound.
     within: tuple[int, str] | None = None
     optional: bool = False
 
@@ -163,17 +159,17 @@ class Column(Kind):
         return {name: (None if self.dtype is None else self.in_file(), self.optional)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the array, if there is one."""
+        """Return the array, unless the value is None."""
         return {}, {} if value is None else {name: value}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the array, or None if there is none."""
+        """Return the array, or None if the file does not contain it."""
         return arrays.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class InHeader(Column):
-    """An array with items of eight bytes, stored in the header as hexadecimal digits."""
+    """An array that is stored in the header of a file, as hexadecimal digits."""
 
     dtype: Any = np.float64
     optional: bool = True
@@ -181,18 +177,18 @@ class InHeader(Column):
     dtypes = Kind.dtypes
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the header field, if there is an array."""
+        """Return the array as a header field, unless the value is None."""
         return {} if value is None else {name: value.astype(self.in_file()).tobytes().hex()}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the array, or None if there is none."""
+        """Return the array, or None if the file does not contain it."""
         digits = header.get(name)
         return None if digits is None else np.frombuffer(bytes.fromhex(digits), self.in_file())
 
 
 @dataclass(frozen=True, slots=True)
 class Labels(Column):
-    """Sorted class labels, `count` of them or at least two."""
+    """Sorted class labels; if `count` is None, there are at least two."""
 
     dtype: Any = None
     count: int | Callable[[Any], int] | None = None
@@ -204,7 +200,7 @@ class Labels(Column):
         if count is not None and classes.shape != (count,):
             raise ValueError(f"classes: expected shape ({count},), got {classes.shape}")
         if classes.dtype.kind == "b" and classes.view(np.uint8).max(initial=0) > 1:
-            raise ValueError("classes: expected booleans, got other bytes")
+            raise ValueError("classes: expected booleans, got bytes other than 0 and 1")
         if classes.dtype.kind == "U":
             points = classes.astype(classes.dtype.newbyteorder("=")).view(np.uint32)
             if points.max(initial=0) > sys.maxunicode:
@@ -219,23 +215,23 @@ class Labels(Column):
 
 @dataclass(frozen=True, slots=True)
 class Field(Kind):
-    """A field of the header; `is_right` checks the value in a file."""
+    """A field that is stored in the header; `is_right` checks the value in a file."""
 
     is_right: Callable[[Any], bool]
     checked: Callable[[Any, str], None] | None = None
     keep: Callable[[Any], Any] | None = None
     to_file: Callable[[Any], Any] | None = None
     from_file: Callable[[Any], Any] | None = None
-    #: Error message for an invalid value in a file, if it is not the common one.
+    #: Error message for an invalid value in a file; empty for the default message.
     refusal: str = ""
     own_name: str = ""
 
     def kept(self, value: Any) -> Any:
-        """Convert a value to the form in which it is kept."""
+        """Return the value to keep in the record."""
         return value if self.keep is None else self.keep(value)
 
     def check(self, record: Any, name: str) -> None:
-        """Check the value of a record."""
+        """Check the value in a record."""
         if self.checked is not None:
             self.checked(record, name)
 
@@ -244,7 +240,7 @@ class Field(Kind):
         return {self.own_name or name: value if self.to_file is None else self.to_file(value)}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the value of the header field, if it is valid."""
+        """Return the value of the header field; raise an error if it is invalid."""
         value = header.get(self.own_name or name)
         if not self.is_right(value):
             if self.refusal:
@@ -255,11 +251,11 @@ class Field(Kind):
 
 @dataclass(frozen=True, slots=True)
 class NestedRecord(Kind):
-    """A record inside another record; `description` is its name if it is optional.
+    """A record inside another record. It is optional if `description` is not empty.
 
-    With `more`, only some of its optional arrays are stored: those in `more` are required, and
-    those in `some` and of tables are optional. Without it, all are optional. Header fields in
-    `fields` are not stored but fixed.
+    If `more` is a tuple, files must contain the arrays in `more`. They may contain the arrays in
+    `some` and of tables, but no other optional arrays. `fields` are fixed header fields, which
+    are not stored.
     """
 
     of: type[Stored]
@@ -281,7 +277,7 @@ class NestedRecord(Kind):
         }
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the header fields and arrays of the nested record, if there is one."""
+        """Return the header fields and arrays of the nested record, unless it is None."""
         return ({}, {}) if value is None else value.parts()
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
@@ -290,10 +286,12 @@ class NestedRecord(Kind):
         if self.description and not expected & arrays.keys():
             return None
         if not expected <= arrays.keys():
-            raise ValueError(f"{name}: expected all arrays of the {self.description}, got some")
+            raise ValueError(
+                f"{name}: expected all arrays of the {self.description}, but some are missing"
+            )
         of_part = self.dtypes(name)
         part_arrays = {member: array for member, array in arrays.items() if member in of_part}
-        # The digest belongs to the outer record.
+        # The digest of the training rows is stored for the outer record.
         return self.of.from_parts({**header, "seen": None, **self.fields}, part_arrays)
 
 
@@ -311,21 +309,21 @@ class Models(Kind):
 
 @dataclass(frozen=True, slots=True)
 class DerivedField(Kind):
-    """A field computed from others, before they are checked or, if `late`, afterwards."""
+    """A field computed from other fields: after the checks if `late`, else before them."""
 
     make: Callable[[Any], Any]
     late: bool = True
 
     def kept(self, value: Any) -> Any:
-        """Return a value; an array becomes read-only."""
+        """Return the value; arrays become read-only."""
         return freeze(value) if isinstance(value, np.ndarray) else value
 
 
 class Stored:
-    """Base class of frozen dataclasses whose fields have a `Kind`, set by a function below.
+    """Base class of frozen dataclasses that are checked, pickled and stored in files.
 
-    It implements freezing, checks, pickling and storage in files. Subclasses override
-    `check_whole` to check that their fields are compatible.
+    Each field has a `Kind`. Subclasses override `check_whole` to check that their fields are
+    compatible.
     """
 
     __slots__ = ()
@@ -348,7 +346,7 @@ class Stored:
 
     @classmethod
     def grown(cls, **values: Any) -> Self:
-        """Return a record with values from training, which are not checked."""
+        """Build a record from the results of training, without checks."""
         record = object.__new__(cls)
         for name in layout_of(cls).field_kinds:
             object.__setattr__(record, name, values.pop(name, None))
@@ -362,7 +360,7 @@ class Stored:
         Raises
         ------
         ValueError
-            If an array is invalid; the message names it. Records that pass can be evaluated
+            If an array is invalid; the message names the array. A valid record can be evaluated
             without reading out of bounds and without an endless loop.
         """
         for name, optional, check in layout_of(type(self)).checks:
@@ -371,7 +369,7 @@ class Stored:
         self.check_whole()
 
     def check_whole(self) -> None:
-        """Raise ValueError, with the name of a field, if the fields are not compatible."""
+        """Raise ValueError if the fields are not compatible; the message names a field."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         cls: Any = type(self)
@@ -392,7 +390,7 @@ class Stored:
 
     @classmethod
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
-        """Build the record from a file; ValueError or TypeError if it is invalid."""
+        """Build the record from a file; raise ValueError or TypeError if it is invalid."""
         size = len(cls.file_prefix)
         record_arrays = {
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
@@ -414,7 +412,7 @@ class Keeps(Protocol):
 
 
 def once(make: Callable[[R], T]) -> Callable[[R], T]:
-    """Cache the result of a function of a record; concurrent calls compute equal results."""
+    """Cache the result of a method. Concurrent threads may compute it more than once."""
     name = make.__name__
 
     @wraps(make)
@@ -430,9 +428,9 @@ class RecordLayout(NamedTuple):
     """The fields of a record with their kinds, and the arrays in its files."""
 
     field_kinds: dict[str, Kind]
-    #: Functions that convert field values to the form in which they are kept.
+    #: Field names, and the functions that convert the values.
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
-    #: Checks in order, and whether the field is optional.
+    #: Field names, whether the field is optional, and the checks in order.
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
     early: dict[str, DerivedField]
     late: dict[str, DerivedField]
@@ -500,7 +498,7 @@ def made(make: Callable[[Any], Any], late: bool = True) -> Any:
 
 
 def numbers_kept(value: Any) -> Any:
-    """Return a number as it is, and several numbers as a read-only array."""
+    """Return a number unchanged, and an array as a read-only float64 array."""
     return freeze(value, np.float64) if not isinstance(value, float) and np.ndim(value) else value
 
 
@@ -537,7 +535,7 @@ def number(refusal: str = "") -> Any:
 
 
 def settings(*names: str) -> Any:
-    """Return the field for settings, with checks of the given settings or of all known ones."""
+    """Return the field for settings; if `names` are passed, only these settings are checked."""
     return header(
         _is(dict), checked=lambda record, name: check_settings(record.settings, *names), keep=dict
     )
@@ -604,7 +602,7 @@ def check_columns(record: Any, name: str) -> None:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
 
 
-#: Settings that functions of a model read, with the expected type and its check.
+#: Settings that models read: the expected type as text, and a function that checks it.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
     **dict.fromkeys(("observation", "weak_learner", "rng"), ("a table", _is(Mapping))),
@@ -623,7 +621,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def check_settings(settings: Settings, *names: str) -> None:
-    """Check the settings that functions of a model read, or only those in `names`."""
+    """Check the types of the settings that models read; by default, all of them."""
     for name in names or _SETTINGS:
         expected, is_right = _SETTINGS[name]
         if name in settings and not is_right(settings[name]):
@@ -644,7 +642,7 @@ def check_error(record: Any, name: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRecord(Stored):
-    """Record of the training of a model.
+    """Certificate, cost and errors recorded during training.
 
     Attributes
     ----------
@@ -656,9 +654,9 @@ class TrainingRecord(Stored):
     stop_reason : str
         Why growth ended, as a sentence.
     stages : ndarray of int32, shape (n_stages,), or None
-        Numbers of nodes, increasing up to `n_nodes`, after which the votes had their present
-        values. None if this holds for every number of nodes. Collecting votes by sign changes
-        the votes of earlier nodes.
+        Numbers of nodes to which the model can be truncated, in increasing order; the last is
+        `n_nodes`. None if every number is possible. Collecting votes by sign limits the numbers,
+        because it changes the votes of earlier nodes.
     validation : ndarray of float64, shape (n_grown + 1,), or None
         Weighted error rate on the validation set with the first 0, 1, 2, ... nodes, including
         nodes that were grown but not kept. None without a validation set.
@@ -688,24 +686,25 @@ class TrainingRecord(Stored):
         if stages is None:
             return
         if not (stages.ndim == 1 and len(stages) and stages[0] >= 1 and stages[-1] == n):
-            raise ValueError(f"record.stages: expected numbers of nodes, the last {n}")
+            raise ValueError(f"record.stages: expected numbers of nodes that end with {n}")
         if not (stages[:-1] < stages[1:]).all():
             raise ValueError("record.stages: expected increasing numbers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutOfBag(Stored):
-    """Out-of-bag predictions: for each training row, by base learners not fitted to it.
+    """Predictions of each training row by the base learners that were not fitted to it.
 
     Attributes
     ----------
     n_estimators : ndarray of int32, shape (n,)
         Number of base learners whose sample did not contain the row.
     prediction : ndarray of float64, shape (n, J) or (n,)
-        Mean of their class probabilities, or of their predicted numbers; NaN if there are none.
+        Mean class probabilities or mean predicted value of these base learners; NaN if there
+        are none.
     error : float
-        Weighted error rate or mean squared error of these predictions, over the rows that have
-        one; NaN if no row has.
+        Weighted error rate or mean squared error of these predictions. Rows without a prediction
+        are ignored. NaN if no row has a prediction.
     """
 
     called, file_prefix = "oob.", "oob_"
@@ -729,11 +728,12 @@ class OutOfBag(Stored):
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
 
     def check(self, classes: Array | None) -> None:
-        """Check the record against the classes of a model, None for regression."""
+        """Check the predictions for the classes of a model; None for regression."""
         shape = () if classes is None else (len(classes),)
         if self.prediction.shape[1:] != shape:
+            expected = "(n,)" if classes is None else f"(n, {len(classes)})"
             raise ValueError(
-                f"oob: expected predictions of shape (n, *{shape}), got {self.prediction.shape}"
+                f"oob.prediction: expected shape {expected}, got {self.prediction.shape}"
             )
         if classes is not None:
             check_shares("oob.error", self.error)
@@ -754,25 +754,25 @@ class Vote(Kind):
         check_vote(record, name)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the dtype of the optional array with the text."""
+        """Return the dtype of the array that contains the text."""
         return {name: (None, True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the array with the text, unless it is the default."""
+        """Return an array that contains the text, unless the value is the default."""
         return {}, {} if value == VOTES[0] else {name: np.array([value])}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the value, by default "hard"."""
+        """Return the value; "hard" if the file does not contain it."""
         return " ".join(arrays[name].astype(str).ravel()) if name in arrays else VOTES[0]
 
 
 class OfTable(Kind):
-    """Types and categories of features; None if all are numeric without missing values."""
+    """The field `table`: types and categories of the features, or None."""
 
     optional = True
 
     def check(self, record: Any, name: str) -> None:
-        """Check the table with the number of features."""
+        """Check that the table fits the number of features."""
         getattr(record, name).validate(record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
@@ -780,11 +780,11 @@ class OfTable(Kind):
         return {member: (dtype, True) for member, dtype in Table.stored.items()}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the arrays, if there is a table."""
+        """Return the arrays of the table, unless the value is None."""
         return {}, {} if value is None else value.members()
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Table | None:
-        """Return the table, or None if there is none."""
+        """Return the table, or None if the file does not contain it."""
         return Table.from_members(arrays)
 
 
@@ -804,7 +804,7 @@ class PruningTable(Stored):
     Attributes
     ----------
     ccp_alpha : ndarray of float64, shape (k,)
-        Value of ``ccp_alpha`` from which on each subtree is optimal, increasing.
+        Smallest ``ccp_alpha`` for which each subtree is optimal, in increasing order.
     n_leaves : ndarray of int32, shape (k,)
         Number of leaves of each subtree.
     error : ndarray of float64, shape (k,)
@@ -822,7 +822,7 @@ class PruningTable(Stored):
     error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     standard_error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     chosen: int = header(
-        lambda value: type(value) is int, refusal="pruning: expected all parts of the table"
+        lambda value: type(value) is int, refusal="pruning.chosen: expected an integer, got {}"
     )
 
     def check_whole(self) -> None:

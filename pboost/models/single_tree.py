@@ -1,4 +1,4 @@
-"""Classification and regression trees, stored alone or together in one set of arrays."""
+"""Classification and regression trees, as arrays of one tree or of several trees."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from pboost.models.tree_ensemble import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, TableLike, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
-#: Largest number of columns of a tile that the kernels support.
+#: Largest number of columns that the kernels support in a tile.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
-#: The highest bit of the last word, which no category uses.
+#: The highest bit of a category set. It represents missing values; no category uses it.
 MISSING = np.uint64(1 << 63)
-#: Power of two by which factors are scaled down if their product would overflow.
+#: If weight times impurity overflows, both factors are divided by ``2**FAR``.
 FAR = 540
 #: The arrays with one entry per node.
 TREE_COLUMNS = (
@@ -60,17 +60,18 @@ TREE_COLUMNS = (
     "n_rows",
     "missing",
 )
-#: The arrays with one entry per category set, and all optional arrays.
+#: The arrays with one entry per category set; then all optional arrays.
 SETS = ("subset_column", "subset")
 SIDES = ("missing", *SETS)
-#: Stored in a file instead of `missing` if missing values go to the heavier child.
+#: Stored in files instead of `missing` if missing values go to the child of larger weight.
 BY_REACH = "reach"
 
 
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:
-    """Return the child with the larger weight of each node, 0 for leaves and ties.
+    """Return for each node the child, 0 or 1, of larger weight; 0 for leaves and ties.
 
-    Missing values go to this child if training had none. Rounding errors count as ties.
+    Missing values go to this child if the training data had no missing values. Differences of
+    the size of rounding errors count as ties.
     """
     is_inner = children[:, 0] >= 0
     start = np.asarray(root[:-1]).repeat(np.diff(root))[is_inner]
@@ -83,10 +84,10 @@ def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDA
 def own_sets(
     feature: IntArray, n_features: int, column: IntArray, member: NDArray[np.uint64]
 ) -> dict[str, Any]:
-    """Return `feature` of the nodes, with the category sets they use, sorted without duplicates.
+    """Remove unused and duplicate category sets; return the arrays of the sets and `feature`.
 
-    In `feature`, n_features + k refers to set k: the categories `member` (k, 4) of feature
-    `column` (k,).
+    In `feature`, ``n_features + k`` refers to set k: the categories ``member[k]`` of feature
+    ``column[k]``.
     """
     is_set = feature >= n_features
     if not is_set.any():
@@ -102,7 +103,7 @@ def own_sets(
 def in_sets(
     member: NDArray[np.uint64], level: FloatArray
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether categories are in sets (n, 4), and whether they are valid categories."""
+    """Return whether each category is in its set, and whether it is a valid category."""
     is_level = (level >= 0) & (level < MOST_LEVELS) & (level == np.floor(level))
     code = np.where(is_level, level, 0.0).astype(np.uint64)
     word = np.take_along_axis(member, (code // np.uint64(64)).astype(np.intp)[:, None], axis=1)
@@ -111,7 +112,7 @@ def in_sets(
 
 
 def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
-    """Return the nodes of `Trees` in the kernel's format, with the given columns."""
+    """Return the nodes in the kernel's format; `column` is the feature of each node."""
     is_leaf, is_set = trees.feature < 0, trees.feature >= trees.n_features
     steps = np.zeros(trees.n_nodes, dtype=STEP if trees.subset is None else SET_STEP)
     steps["threshold"] = np.where(is_leaf, -np.inf, trees.threshold)
@@ -127,7 +128,8 @@ def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
 def words_of(trees: Trees) -> Sets | None:
     """Return the category sets in the kernel's format, and their features; None without sets.
 
-    The empty set is first. Each set follows twice; the second copy includes missing values.
+    The first set is empty. Then there are two copies of each set; the second copy includes
+    missing values.
     """
     if trees.subset is None or trees.subset_column is None:
         return None
@@ -138,25 +140,25 @@ def words_of(trees: Trees) -> Sets | None:
 
 
 def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
-    """Return the column that each node reads if values are missing, and the duplicated features.
+    """Return the column that nodes read in rows with missing values, and the copied features.
 
-    A feature is duplicated if a node sends its missing values to the second child; in the copy
-    they are infinite. The copies follow the features.
+    A feature is copied if a node sends its missing values to the second child. In the copy,
+    missing values are replaced by infinity. The copies are the last columns.
     """
     column, d = trees.column.copy(), trees.n_features
     is_second = (trees.missing == 1) & (trees.feature < d)
     twice, place = np.unique(column[is_second], return_inverse=True)
     if d + len(twice) > MOST_COLUMNS:
         raise NotImplementedError(
-            f"X: contains missing values, and a model with {d} features, {len(twice)} of which are "
-            f"duplicated to evaluate them, exceeds the limit of {MOST_COLUMNS} columns"
+            f"X: contains missing values, for which at most {MOST_COLUMNS} columns can be "
+            f"evaluated; the model has {d} features and needs copies of {len(twice)} features"
         )
     column[is_second] = d + place
     return column, twice
 
 
 def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDArray[np.bool_]:
-    """Return the features compared on the path to each node, as a mask (n_nodes, n_features).
+    """Return a mask (n_nodes, n_features) of the features compared on the path to each node.
 
     Nodes are in preorder; `column` is negative for leaves.
     """
@@ -169,7 +171,7 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
 
 
 class SetNodes(TreeNodes):
-    """Base class of trees that may split by sets of categories; see `Tree`."""
+    """Base class of trees with splits by sets of categories; see `Tree`."""
 
     __slots__ = ()
     subset_column: IntArray | None
@@ -178,7 +180,7 @@ class SetNodes(TreeNodes):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trees(SetNodes, Averaged):
-    """One or more trees in the same arrays, each with its nodes in preorder; see `Tree`."""
+    """One or more trees in the same arrays, with the nodes of each tree in preorder."""
 
     root: IntArray = stored.column(np.int32)
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_inputs"))
@@ -193,7 +195,7 @@ class Trees(SetNodes, Averaged):
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Settings = stored.settings()
     table: Table | None = table_field()
-    #: Number of each leaf in its tree, from left to right; -1 for other nodes.
+    #: Index of each leaf among the leaves of its tree; -1 for inner nodes.
     leaf: IntArray = stored.made(lambda trees: trees._leaves())
     #: The nodes in the kernel's format.
     steps: NDArray[np.uint8] = stored.made(lambda trees: steps_of(trees, trees.column))
@@ -205,19 +207,19 @@ class Trees(SetNodes, Averaged):
     sets: Sets | None = stored.made(words_of)
     #: Sum of the depths of the trees.
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
-    #: Number of columns of the tiles for evaluation, including duplicated features.
+    #: Number of columns of the tiles for evaluation, including copies of features.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
     memo: dict[str, Any] = stored.memo()
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Sum over the trees of the mean number of comparisons per training row."""
+        """Mean number of comparisons per training row, summed over the trees."""
         rows, (inner, _) = self.n_rows.astype(np.float64), self.inner()
         return float((rows[inner] / rows[self.start][inner]).sum())
 
     @property
     def of_value(self) -> tuple[int, ...]:
-        """Shape of the value of a node: () for a number, or one value per class."""
+        """Shape of the value of a node: () for one number, (J,) for J numbers."""
         if self.classes is not None:
             return (len(self.classes),)
         return self.value.shape[1:2] if self.value.ndim == 2 else ()
@@ -251,7 +253,9 @@ class Trees(SetNodes, Averaged):
         """Check the values and the topology."""
         sizes = np.diff(self.root)
         if (even := sizes[sizes % 2 == 0]).size:
-            raise ValueError(f"feature: expected an odd number of nodes, got {even[0]}")
+            raise ValueError(
+                f"feature: expected an odd number of nodes in each tree, got {even[0]}"
+            )
         if self.classes is not None and not (
             ((self.value >= 0) & (self.value <= 1)).all()
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
@@ -261,14 +265,15 @@ class Trees(SetNodes, Averaged):
         inner, children = self.inner()
         if not (children[:, 0] == inner + 1).all():
             raise ValueError(
-                "children: expected the next node as first child and a later node as second"
+                "children: expected the first child right after its parent, and the second child "
+                "later"
             )
         self._check_sets()
 
     def _check_sets(self) -> None:
         """Check the category sets."""
         if (self.subset is None) != (self.subset_column is None):
-            raise ValueError("subset: expected subset and subset_column, or neither")
+            raise ValueError("subset: expected both subset and subset_column, or neither")
         if self.subset is None:
             return
         if self.missing is None:
@@ -288,7 +293,7 @@ class Trees(SetNodes, Averaged):
 
     @classmethod
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
-        """Build the trees from a file; ValueError or TypeError if they are invalid."""
+        """Build the trees from a file; raise ValueError or TypeError if they are invalid."""
         rule = header.get("missing")
         if rule is None:
             return super(Trees, cls).from_parts(header, arrays)
@@ -300,11 +305,11 @@ class Trees(SetNodes, Averaged):
         return trees
 
     def heavier_child(self) -> NDArray[np.uint8]:
-        """Return the child with the larger weight of each node, 0 for ties."""
+        """Return for each node the child of larger weight; 0 for leaves and ties."""
         return heavier_child(self.weight, self.children, self.root)
 
     def on_columns(self, read: IntArray) -> Self:
-        """Return the same trees, with features renumbered to those in `read`."""
+        """Return the trees for a table that contains only the features in `read`."""
         columns, d = self.with_sets({"feature": self.feature}), self.n_features
         feature, of_sets = columns["feature"], columns.get("subset_column")
         place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
@@ -337,10 +342,10 @@ class Trees(SetNodes, Averaged):
         return np.where(is_leaf, number, LEAF).astype(np.int32)
 
     def path_parts(self, X: TableLike, value: FloatArray) -> FloatArray:
-        """Return the contributions (1 + d, ...) to the leaf values (n_nodes, ...) of one row.
+        """Divide the leaf value of one row into contributions (1 + d, ...) of the features.
 
-        The first entry sums the values of the roots; the entry of a feature sums the changes of
-        value at the nodes on the path that compare it. Source: Saabas (2014).
+        The first entry is the sum of the root values. The entry of a feature is the sum of the
+        changes in value at nodes that compare the feature. Source: Saabas (2014).
         """
         row, columns = match_columns(self, X).values[0], self.column
         parts = np.zeros((1 + self.n_features, *value.shape[1:]))
@@ -350,7 +355,7 @@ class Trees(SetNodes, Averaged):
         return parts
 
     def way(self, row: FloatArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Yield, step by step in all trees, the nodes of a row, its exits and its next nodes."""
+        """Follow a row through all trees; for each depth, yield its nodes, exits and next nodes."""
         columns = self.column
         at = root = np.asarray(self.root[:-1])
         while True:
@@ -364,7 +369,7 @@ class Trees(SetNodes, Averaged):
             at = child
 
     def asks_whether_missing(self, node: int) -> bool:
-        """Return whether a node splits missing from other values."""
+        """Return whether a node separates missing values from all other values."""
         is_asked = self.missing is not None and self.missing[node] and self.threshold[node] == MOST
         return bool(is_asked)
 
@@ -380,7 +385,7 @@ class Trees(SetNodes, Averaged):
         return np.where(is_known, above, self.missing[node] == 1)
 
     def expected_values(self, value: FloatArray) -> FloatArray:
-        """Return leaf values, and for inner nodes the weighted mean of the leaves below."""
+        """Return the values, with the weighted mean of the leaves below at inner nodes."""
         value, depth = value.copy(), self.node_depth()
         inner, children = self.inner()
         for level in range(int(depth.max()) - 1, -1, -1):
@@ -394,7 +399,7 @@ class Trees(SetNodes, Averaged):
         return value
 
     def mean_parts(self, X: TableLike) -> FloatArray:
-        """Return the contributions to the mean of the trees; see `path_parts`."""
+        """Return the contributions to the mean prediction of the trees; see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
@@ -402,7 +407,7 @@ class Trees(SetNodes, Averaged):
         return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 
     def places(self, X: TableLike) -> IntArray:
-        """Return the leaf (n, n_trees) of each row, as a node relative to the root of its tree."""
+        """Return the leaf of each row in each tree, relative to the root; shape (n, n_trees)."""
         values = match_columns(self, X).values
         places = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
         if places is not None:
@@ -417,7 +422,7 @@ class Trees(SetNodes, Averaged):
         return leaf
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of comparisons per row, or of distinct features in each tree."""
+        """Return the number of comparisons, or of distinct features per tree, for each row."""
         node = self.places(X) + self.root[:-1]
         if unit != "features":
             return self.node_depth()[node].sum(axis=1).astype(np.float64)
@@ -434,13 +439,13 @@ class Trees(SetNodes, Averaged):
             yield read
 
     def columns_read(self) -> Iterator[Counter[int]]:
-        """Yield for each node how often each feature is compared on the path to it.
+        """For each node, yield how often each feature is compared on the path to the node.
 
-        The same counter is reused for all nodes, so do not keep it.
+        All nodes share one counter, so copy it before you read the next node.
         """
         read: Counter[int] = Counter()
         path: list[int] = []
-        # In preorder, the paths to two consecutive nodes share their first part.
+        # In preorder, consecutive nodes share the first part of their paths.
         for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
             while len(path) > depth:
                 last = path.pop()
@@ -454,7 +459,7 @@ class Trees(SetNodes, Averaged):
     def walk_leaves(
         self, values: Array, start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
-        """Call the kernel that finds leaves, again from the first row with a missing value."""
+        """Call the kernel that finds leaves; restart it at the first row with a missing value."""
 
         def walk(at: int, *special: Any) -> int:
             return tree_walk.walk_leaves(values, *self.arrays, at, stop, tile, leaf, *special)
@@ -469,7 +474,7 @@ class Trees(SetNodes, Averaged):
     @property
     @stored.once
     def holes(self) -> Holes:
-        """Nodes and duplicated features for rows with missing values; see `tree_walk`."""
+        """Nodes and copied features for rows with missing values; see `tree_walk`."""
         column, twice = columns_with_holes(self)
         return freeze(steps_of(self, column)), freeze(twice)
 
@@ -496,13 +501,13 @@ class Tree(Trees):
     children : ndarray of int32, shape (n_nodes, 2)
         The two children; -1 for leaves.
     value : ndarray of float64, shape (n_nodes, J) or (n_nodes,)
-        Weighted class frequencies at the node. For regression the mean target, or one number per
-        class in a `GradientBoostingModel` with trees of several outputs.
+        Weighted class frequencies at the node; for regression, the mean target. Trees with
+        several outputs of a `GradientBoostingModel` have one number per class.
     impurity : ndarray of float64, shape (n_nodes,)
         Impurity by the criterion of the fit; for regression, the mean squared error.
     weight : ndarray of float64, shape (n_nodes,)
-        Sum of the sample weights at the node. ``ccp_alpha`` of `cost_complexity_pruning_path` is
-        in the same unit; nothing else depends on the unit.
+        Sum of the sample weights at the node. Only ``ccp_alpha`` of
+        `cost_complexity_pruning_path` depends on the scale of the weights.
     n_rows : ndarray of int32, shape (n_nodes,)
         Number of training rows with positive weight.
     classes : ndarray, shape (J,), or None
@@ -576,18 +581,18 @@ class Tree(Trees):
         return int(self.depths[0])
 
     def predict(self, X: TableLike) -> Array:
-        """Return the most probable class of each row, or the predicted number."""
+        """Return the most probable class, or the predicted value, of each row."""
         at = self.nodes_of(X)
         if self.classes is None:
             return self.value[at]
         return self.classes[np.argmax(self.value, axis=1)[at]]
 
     def mean(self, X: TableLike) -> FloatArray:
-        """Return the class frequencies at the leaf of each row, or the predicted number."""
+        """Return the class frequencies, or the mean target, at the leaf of each row."""
         return self.value[self.nodes_of(X)]
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the share of each feature in the decrease of weight times impurity."""
+        """Return feature importances: shares in the decrease of weight times impurity."""
         with np.errstate(over="ignore"):
             risk = self.weight * self.impurity
             if not np.isfinite(risk.sum()):  # rescale; only ratios matter
@@ -595,7 +600,7 @@ class Tree(Trees):
         return as_shares(self.split_gain(risk))
 
     def split_gain(self, risk: FloatArray) -> FloatArray:
-        """Return the decrease of a risk (n_nodes,) by the splits on each feature."""
+        """Return the total decrease of `risk` (n_nodes,) by the splits on each feature."""
         inner = np.flatnonzero(self.feature != LEAF)
         gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
         return np.bincount(self.column[inner], gain, self.n_features).astype(np.float64)
@@ -619,7 +624,7 @@ class Tree(Trees):
         return "\n".join(lines)
 
     def node_tests(self) -> tuple[IntArray, list[str]]:
-        """Return the depth of each node, and the condition that leads to it as text."""
+        """Return the depth of each node, and the text of the condition that leads to it."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         text, columns = [""] * self.n_nodes, self.column
         for node in np.flatnonzero(self.feature != LEAF).tolist():
@@ -633,7 +638,7 @@ class Tree(Trees):
         return self.node_depth(), text
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Describe, by missing feature, the values that are treated the same."""
+        """Describe, for each missing feature, the values that go to the same children."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         row, columns = match_columns(self, X).values[0], self.column
         texts: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Subagged boosted probit trees, with the trees of all members in one set of arrays."""
+"""Subagged boosted probit trees; the same arrays contain the trees of all members."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ NO_BETTER = "a tree was no better than guessing"
 
 
 class EnsembleLabels(Labels):
-    """Class labels of the ensemble, stored unless they equal the classes of its trees."""
+    """The field `classes`, which is stored if it differs from the classes of the trees."""
 
     __slots__ = ()
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the type of the optional array."""
+        """Return the dtype of the optional array."""
         return {"model_classes": (None, True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the array, which `SubaggedProbitTrees.parts` may remove."""
+        """Return the array; `SubaggedProbitTrees.parts` removes it if it is not needed."""
         return {}, {"model_classes": value}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
@@ -89,23 +89,23 @@ class EnsembleLabels(Labels):
 class SubaggedProbitTrees(Model):
     """Boosted probit trees fitted to subsamples, see `fit_sbpmt`.
 
-    ``model[i]`` is member i of the ensemble, a `WeightedVote` of `ProbitTree` models;
-    ``len(model)`` is the number of members, and ``model[:k]`` the model of the first k.
+    ``model[i]`` is member i of the ensemble, a `WeightedVote` of `ProbitTree` models.
+    ``len(model)`` is the number of members, and ``model[:k]`` contains the first k members.
 
     Attributes
     ----------
     trees : RandomForest
-        The partitions of all trees, by member and then by round. A round has one tree, or one
-        per class with ``one_vs_rest="tree"`` and more than two classes.
+        The splits of all trees, in the order of members and boosting rounds. A round has one
+        tree per class with ``one_vs_rest="tree"`` and more than two classes, else one tree.
     coefficient : ndarray of float64, shape (n_leaves, K, 1 + n_added)
-        Equations of the leaves of all trees, see `ProbitTree`. K is 1 with two classes or one
-        tree per class, else J.
+        Coefficients in the leaves of all trees, see `ProbitTree`. K is 1 with two classes or with
+        one tree per class, else J.
     taken : ndarray of int32, shape (n_leaves, K)
-        Number of steps of each function, see `ProbitTree`.
+        Number of ProbitBoost steps of each function, see `ProbitTree`.
     risk : ndarray of float64, shape (n_leaves, K)
         Weighted mean loss of each function on the training rows of its leaf.
     spread : ndarray of float64, shape (n_added,)
-        Weighted standard deviation of each column on the training rows.
+        Weighted standard deviation of each feature or category indicator on the training rows.
     leaf_mean, mean : ndarray of float64 or None
         Replacements for missing values, see `ProbitTree`.
     alpha : ndarray of float64, shape (n_rounds,)
@@ -117,15 +117,15 @@ class SubaggedProbitTrees(Model):
     class_rows : ndarray of int32, shape (n_members, J)
         Number of rows of each class in the subsample of each member.
     voting : {"hard", "soft"}
-        The votes that `predict_proba` averages: predicted classes or probabilities.
+        Whether `predict_proba` averages predicted classes or class probabilities.
     classes : ndarray, shape (J,)
         The sorted class labels.
     settings : mapping
         The options of the fit.
     oob : OutOfBag
-        Out-of-bag predictions: for each training row, by members not fitted to it.
+        Predictions of each training row by the members that were not fitted to it.
     n_features, feature_names
-        Number of training features, and their names or None.
+        Number of training features, and their names; names may be None.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -173,14 +173,14 @@ class SubaggedProbitTrees(Model):
     )
 
     def check_whole(self) -> None:
-        """Check that the parts are compatible; trees check themselves."""
+        """Check that the trees and the other arrays are compatible."""
         trees, n_rounds = self.trees, self.n_rounds
         if trees.classes is None:
             raise ValueError("classes: expected the classes of a classifier, got None")
         expected = REST_OR_CLASS if self.is_tree_per_class else self.classes
         if not np.array_equal(trees.classes, expected):
             raise ValueError(
-                f"classes: expected the classes of the trees, got {self.classes.tolist()}"
+                f"classes: expected the same classes as in the trees, got {self.classes.tolist()}"
             )
         if len(trees) != n_rounds * self.trees_per_round:
             raise ValueError(
@@ -192,7 +192,7 @@ class SubaggedProbitTrees(Model):
             raise ValueError("alpha: expected finite numbers > 0")
         check_sum("alpha", self.alpha)
         if not (trees.weight[trees.root[:-1]] > 0).all():
-            raise ValueError("weight: expected numbers > 0 for the roots")
+            raise ValueError("weight: expected a number > 0 at each root")
         rounds = np.isfinite(self.error).sum(axis=1)
         if self.error.shape[:1] != (len(self),) or (rounds < np.diff(self.start)).any():
             raise ValueError("error: expected one number per round")
@@ -272,7 +272,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def is_tree_per_class(self) -> bool:
-        """Whether every round has one tree per class, with more than two classes."""
+        """Whether there are more than two classes and each round has one tree per class."""
         return len(self.classes) > 2 and self.coefficient.shape[1] == 1
 
     @property
@@ -294,7 +294,7 @@ class SubaggedProbitTrees(Model):
         """Return a tree by its index among the trees of all members."""
         partition = self.trees[number]
         first = int(self.leaf[self.trees.root[number]])
-        # `leaf` at an inner node is the index of the previous leaf.
+        # At an inner node, `leaf` is the index of the previous leaf.
         first += int(partition.n_nodes > 1)
         rows = slice(first, first + partition.n_leaves)
         return ProbitTree(
@@ -308,9 +308,9 @@ class SubaggedProbitTrees(Model):
         )
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
-        """Return the coefficients, the weight share of each leaf, and the classes of the leaves.
+        """Return the coefficients, the weight of each leaf, and the class index of each leaf.
 
-        Shares are relative to the trees of a class. Classes are None unless each has its own trees.
+        Weights sum to 1 for each class. Class indices are None unless each class has its own trees.
         """
         weight, is_leaf = self.trees.weight, self.trees.feature == LEAF
         n_trees, each = len(self.trees), self.trees_per_round
@@ -320,7 +320,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def stop_reasons(self) -> tuple[str, ...]:
-        """Why boosting stopped, as a sentence for each member."""
+        """For each member, the reason why boosting stopped."""
         sentences, sizes = [], np.diff(self.start)
         for error, size in zip(self.error, sizes.tolist(), strict=True):
             errors = error[np.isfinite(error)]
@@ -334,7 +334,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def lost(self) -> tuple[tuple[int, Any], ...]:
-        """Pairs of a member and a class that has no row in its subsample."""
+        """Pairs of a member and a class for which the subsample of the member has no row."""
         names = self.classes.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 
@@ -343,18 +343,18 @@ class SubaggedProbitTrees(Model):
         return self._said(X, lambda answers: answers.sum(axis=1), ()) / len(self)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the difference of two class probabilities, or all J > 2 probabilities."""
+        """Return the second class probability minus the first, or all J > 2 probabilities."""
         return self._score(self.predict_proba(X))
 
     @property
     def explained(self) -> str:
-        """Name of the quantity to which the contributions sum."""
+        """Name of the quantity that is the sum of the contributions."""
         return "decision value" if len(self.classes) == 2 else "probability"
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the contributions to the decision value, or to J > 2 probabilities.
+        """Divide the decision value, or J > 2 probabilities, into contributions of the features.
 
-        `shared_out` divides the vote of each member in proportion to its trees.
+        The vote of a member is divided in proportion to the contributions in its trees.
         """
         total = np.zeros((1 + self.n_features, len(self.classes)))
         for member in self:
@@ -388,19 +388,19 @@ class SubaggedProbitTrees(Model):
         return len(self)
 
     def proven(self) -> Exits:
-        """Return when predicted classes cannot change any more."""
+        """Return the early exits at which the remaining members cannot change the prediction."""
         return voting_exits(len(self), self.n_votes)
 
     def first(self, n_stages: int) -> SubaggedProbitTrees:
-        """Return the model of the first members."""
+        """Return a model that contains only the first members."""
         return self[:n_stages]
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
-        """Multiply decision values, or deviations from equal probabilities, by factors."""
+        """Multiply decision values, or the differences from equal probabilities, by `slope`."""
         return scaled_shares(score, slope)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the values of the first 0, 1, ... members, and their costs."""
+        """Return the decision values and the costs of the first 0, 1, ... members."""
         features = match_columns(self, X)
         of_trees = [self.tree(t).prediction_cost(features, "nodes") for t in range(len(self.trees))]
         cost = np.add.reduceat(of_trees, self.start[:-1] * self.trees_per_round)
@@ -421,7 +421,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Sum over the trees of the mean comparisons and coefficients per training row."""
+        """Mean number of comparisons and coefficients per training row, summed over the trees."""
         return float(sum(self.tree(t).mean_prediction_cost for t in range(len(self.trees))))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
@@ -455,7 +455,7 @@ class SubaggedProbitTrees(Model):
         return lead_of_second(share) if share.shape[1] == 2 else share
 
     def said_at(self, member: int, values: Array) -> FloatArray:
-        """Return the vote (n, J) of one member for rows without infinite values."""
+        """Return the vote (n, J) of one member; infinite values raise an error."""
         start = self.start[member : member + 2]
         first, last = (start * self.trees_per_round).tolist()
         low, high = self.trees.root[[first, last]]
@@ -471,7 +471,7 @@ class SubaggedProbitTrees(Model):
     def _said(
         self, X: TableLike, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
-        """Apply a function to the votes (n, n_members, J); return shape (n, *shape, J)."""
+        """Apply `reduced` to the votes (n, n_members, J); return an array (n, *shape, J)."""
         every = slice(0, len(self))
         at = Equations(self.trees, self.leaf, self.coefficient, self.taken, means_of(self))
         shape = *shape, len(self.classes)
@@ -480,10 +480,10 @@ class SubaggedProbitTrees(Model):
         )
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
-        """Return votes (n, n_members, J) for values (n, n_trees, K) of the trees of members.
+        """Return the votes (n, n_members, J); `of_trees` has function values (n, n_trees, K).
 
-        With soft voting they are mean probabilities. With hard voting the class with most votes,
-        the first if tied, has the value 1.
+        With soft voting, votes are mean probabilities. With hard voting, the vote is 1 for the
+        class with the most votes, or the first of tied classes, and 0 for other classes.
         """
         start = self.start[members.start : members.stop + 1]
         alpha = self.alpha[start[0] : start[-1]]

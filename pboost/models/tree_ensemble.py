@@ -1,4 +1,4 @@
-"""Tree ensembles as plain arrays, with all that is needed to evaluate them elsewhere."""
+"""Tree ensembles as plain arrays, for evaluation and export without the model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pboost.models.schema import Stored, check_offsets, table_field
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: ``feature`` and ``children`` of a leaf; `category_set` of a node without a set.
+#: Marks leaves in `feature` and `children`, and nodes without a set in `category_set`.
 LEAF = NO_SET = -1
 AGGREGATIONS = ("sum", "mean")
-#: Links from decision values to probabilities or predictions.
+#: Values of `link`, see `TreeEnsemble`.
 LINKS = (
     "half log odds",
     "log odds",
@@ -31,15 +31,15 @@ LINKS = (
     "exp",
     "none",
 )
-#: The only comparison: a value equal to the threshold goes to the first child.
+#: Rows whose value equals the threshold go to the first child.
 COMPARISON = "<="
 
 
 class TreeNodes:
-    """Base class of trees in arrays, one after another, with parents before children.
+    """Base class of trees that are stored one after another in the same arrays.
 
-    The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``; `children` are relative to
-    ``root[t]``.
+    The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``, parents before children.
+    `children` are relative to ``root[t]``.
     """
 
     __slots__ = ()
@@ -56,15 +56,15 @@ class TreeNodes:
 
     @property
     def start(self) -> IntArray:
-        """Root of the tree that each node belongs to, (n_nodes,)."""
+        """For each node, the root of its tree."""
         return self.by_node(self.root[:-1])
 
     def by_node(self, of_trees: Array) -> Array:
-        """Repeat values of trees (n_trees,) for their nodes, (n_nodes,)."""
+        """Repeat the value of each tree for the nodes of the tree."""
         return np.asarray(of_trees).repeat(np.diff(self.root))
 
     def inner(self) -> tuple[NDArray[np.intp], IntArray]:
-        """Return the inner nodes (m,), and their children (m, 2) as indices of all nodes."""
+        """Return the inner nodes (m,) and their children (m, 2), as indices into all nodes."""
         inner = np.flatnonzero(self.feature != LEAF)
         return inner, self.children[inner] + self.start[inner, None]
 
@@ -81,7 +81,7 @@ class TreeNodes:
         return depth
 
     def check_links(self) -> None:
-        """Check that the children form trees, and the values of `missing`."""
+        """Check that nodes and children form trees, and that `missing` contains 0 or 1."""
         is_leaf = self.feature == LEAF
         if not (self.children[is_leaf] == LEAF).all():
             raise ValueError("children: expected -1 for leaves")
@@ -91,28 +91,29 @@ class TreeNodes:
             raise ValueError("children: expected later nodes of the same tree")
         reached = np.concatenate([below.ravel(), self.root[:-1]])
         if not (np.bincount(reached, minlength=self.n_nodes) == 1).all():
-            raise ValueError("children: expected each node but the root as a child once")
+            raise ValueError(
+                "children: expected each node except the root to be the child of one node"
+            )
         if self.missing is not None and (self.missing > ~is_leaf).any():
-            raise ValueError("missing: expected the child, 0 or 1, and 0 for leaves")
+            raise ValueError("missing: expected 0 or 1 for each node, and 0 for leaves")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TreeEnsemble(TreeNodes, Stored):
     """The trees of a model as read-only arrays, see `as_tree_ensemble`.
 
-    A row starts at the first node of each tree. At a node with a threshold it goes to the first
-    child if ``x[feature] <= threshold`` in float64, else to the second. At a node with a category
-    set it goes to the second child if its category is in the set, else to the first. A missing
-    value goes to the child in `missing`. The leaf values of the trees are added, divided by the
-    number of trees if `aggregation` is "mean", and added to `bias`. The result is J decision
-    values per row.
+    A row starts at the first node of each tree. At a node with a threshold, the row goes to the
+    first child if ``x[feature] <= threshold`` in float64, else to the second. At a node with a
+    category set, it goes to the second child if its category is in the set, else to the first.
+    If the value is missing, it goes to the child in `missing`. The J decision values of a row are
+    `bias` plus the sum, or the mean, of the leaf values of all trees.
 
     Attributes
     ----------
     root : ndarray of int32, shape (n_trees + 1,)
         Index of the first node of each tree, followed by the number of nodes.
     feature : ndarray of int32, shape (n_nodes,)
-        Feature that is compared; -1 for leaves. Parents come before children.
+        Feature that is compared; -1 for leaves.
     threshold : ndarray of float64, shape (n_nodes,)
         Threshold of the feature; 0 for leaves and for nodes with a category set.
     children : ndarray of int32, shape (n_nodes, 2)
@@ -125,36 +126,39 @@ class TreeEnsemble(TreeNodes, Stored):
     sets : ndarray of uint64, shape (n_sets, 4)
         The category sets: bit ``b % 64`` of word ``b // 64`` is 1 if category b is in the set.
     value : ndarray of float64, shape (n_nodes, K)
-        Values of the leaves; K is J, or 1 if each tree adds to one decision value. Inner nodes of
-        a decision graph contain the sum of the votes on their path; other inner nodes contain 0.
+        Values of the leaves; K is J, or 1 if each tree adds to one decision value. Values of
+        inner nodes do not affect predictions.
     bias : ndarray of float64, shape (J,)
         Initial decision values of all rows.
     classes : ndarray, shape (n_classes,), or None
-        The sorted class labels; None for regression. With one decision value, a positive value
-        predicts the second class; with several, the largest value wins, the first if tied.
+        The sorted class labels; None for regression. A single decision value predicts the
+        second class if it is positive. Several decision values predict the class of the largest
+        value, and the first of these classes if values are tied.
     n_features : int
         Number of features.
     feature_names : tuple of str or None
         Names of the training features, or None.
     aggregation : {"sum", "mean"}
-        How the leaf values are combined.
+        Whether the leaf values of the trees are added or averaged.
     link : str
-        How decision values v become probabilities. For the second class: "half log odds"
-        ``1 / (1 + exp(-2 v))``, "log odds" ``1 / (1 + exp(-v))``, "probit" ``Phi(v)``, "lead"
-        ``(1 + v) / 2`` clipped to [0, 1]. Several values are converted separately and divided by
-        their sum (equal probabilities if it is 0). "softmax": ``exp(v)`` divided by the sum;
-        "shares": v itself. For regression: "identity" or "exp". "none": not available.
+        Function that converts decision values v to probabilities: "half log odds" means
+        ``1 / (1 + exp(-2 v))``, "log odds" ``1 / (1 + exp(-v))``, "probit" ``Phi(v)``, and "lead"
+        ``(1 + v) / 2`` clipped to [0, 1]. A single decision value gives the probability of the
+        second class. Several probabilities are divided by their sum, and are equal if it is 0.
+        "softmax" means ``exp(v)`` divided by the sum, and "shares" means v itself. For regression,
+        the link is "identity" or "exp". "none" means that the model has no probabilities.
     builder : str
         The function that fitted the model.
     weight : ndarray of float64, shape (n_nodes,), or None
-        Weight of the rows at each node, see `as_tree_ensemble`; None if unknown.
+        Number of rows, or sum of sample weights, at each node; None if unknown. See
+        `as_tree_ensemble`.
     target : ndarray of int32, shape (n_trees,), or None
         Index of the decision value to which each tree adds, if K is 1 and J > 1; else None.
     comparison : str
         Always "<=".
     table : Table or None
-        Types and categories of the training features, and which of them had missing values. None
-        if all were numeric without missing values.
+        Types and categories of the training features, and which features had missing values.
+        None if all features were numeric without missing values.
     """
 
     root: IntArray = stored.column(np.int32, ndim=1)
@@ -212,7 +216,7 @@ class TreeEnsemble(TreeNodes, Stored):
         return np.flatnonzero(bits).astype(np.int32)
 
     def rows(self, X: TableLike) -> FloatArray:
-        """Convert rows to the numbers that the trees compare.
+        """Convert rows of X to the numeric features that the trees compare.
 
         Parameters
         ----------
@@ -234,7 +238,7 @@ class TreeEnsemble(TreeNodes, Stored):
         return f"<trees of {self.builder}: {trees}, {counted(self.n_nodes, 'node')}>"
 
     def check_whole(self) -> None:
-        """Check that the parts are compatible."""
+        """Check that the arrays and options are compatible."""
         check_offsets("root", self.root, self.n_nodes)
         for name, known in (
             ("aggregation", AGGREGATIONS),
@@ -245,7 +249,7 @@ class TreeEnsemble(TreeNodes, Stored):
                 raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not self.n_values or (self.target is not None and self.n_values == 1):
             raise ValueError(
-                "bias, target: expected at least one number, and target=None if there is one"
+                "bias: expected at least one number; target: expected None if bias has only one"
             )
         expected = (1, self.n_values) if self.classes is None else (1, len(self.classes))
         is_of_many = self.classes is not None and len(self.classes) > 2
@@ -260,7 +264,7 @@ class TreeEnsemble(TreeNodes, Stored):
         has_set = self.category_set != NO_SET
         if (has_set & is_leaf).any() or (has_set.any() and self.missing is None):
             raise ValueError(
-                "category_set: expected -1 for leaves, and no set unless missing is an array"
+                "category_set: expected -1 for leaves, and -1 for all nodes if missing is None"
             )
         if (self.threshold[is_leaf | has_set] != 0).any():
             raise ValueError("threshold: expected 0 for leaves and nodes with a category set")

@@ -367,10 +367,10 @@ def test_other_sums_are_refused():
         NUMBERS, exported.TWO, n_estimators=2, weak_learner=pb.weak.separator(2)
     )
     for model in (levels, stumps):
-        with pytest.raises(TypeError, match="to_onnx for numeric features"):
+        with pytest.raises(TypeError, match="to_onnx if all features are numeric"):
             pb.export.to_onnx(model)
     affine = OF_SUMS["affine"]()
-    with pytest.raises(TypeError, match="to_onnx for numeric features"):
+    with pytest.raises(TypeError, match="to_onnx if all features are numeric"):
         pb.export.to_treelite(affine)
     with pytest.raises(ValueError, match="max_nodes: expected at least 24, "):
         pb.export.to_onnx(affine, max_nodes=23)

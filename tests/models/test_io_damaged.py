@@ -263,10 +263,10 @@ def test_model_that_fails_validation(path, members, name, array, message):
 @pytest.mark.parametrize(
     ("stages", "message"),
     [
-        ([], "numbers of nodes, the last 3"),
-        ([1, 2], "numbers of nodes, the last 3"),
+        ([], "numbers of nodes that end with 3"),
+        ([1, 2], "numbers of nodes that end with 3"),
         ([0, 3], "numbers of nodes"),
-        ([1, 4], "the last 3"),
+        ([1, 4], "end with 3"),
         ([2, 1, 3], "increasing"),
         ([1, 3, 3], "increasing"),
         ([[1, 3]], "numbers of nodes"),

@@ -62,7 +62,7 @@ def test_without_sides_nothing_is_kept(path):
 
 
 def test_sides_are_exits():
-    with pytest.raises(ValueError, match="missing: expected exits, 0 or 1"):
+    with pytest.raises(ValueError, match="missing: expected 0 or 1 for each node"):
         tree(missing=[0.0, 0.25, 1.0])
 
 
@@ -98,7 +98,7 @@ def test_wrong_bits_are_named(path, bits):
     ("array", "message"),
     [
         (np.array([0, 1], np.uint8), r"missing: expected shape \(3,\)"),
-        (np.array([0, 1, 2], np.uint8), "missing: expected exits, 0 or 1"),
+        (np.array([0, 1, 2], np.uint8), "missing: expected 0 or 1 for each node"),
         (np.array([0, 1, 0.5]), "column 'missing': unexpected dtype float64"),
         (np.array([0, 1, 1], np.int64), "column 'missing': unexpected dtype"),
     ],

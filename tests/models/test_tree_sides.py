@@ -133,11 +133,11 @@ def test_wrong_sides_and_sets_are_refused():
     leaf = tree.feature == -1
     is_set = tree.feature >= 3
     for make, expected in (
-        (changed(tree, missing=np.where(leaf, 1, tree.missing)), "missing: expected the child"),
-        (changed(tree, missing=np.where(leaf, 0, 2)), "missing: expected the child"),
+        (changed(tree, missing=np.where(leaf, 1, tree.missing)), "missing: expected 0 or 1"),
+        (changed(tree, missing=np.where(leaf, 0, 2)), "missing: expected 0 or 1"),
         (changed(tree, missing=tree.missing[1:]), "missing: expected shape"),
         (changed(tree, missing=None), "missing: expected an array"),
-        (changed(tree, subset=None), "subset: expected subset and subset_column"),
+        (changed(tree, subset=None), "subset: expected both subset and subset_column"),
         (changed(tree, subset_column=None), "feature: expected values in"),
         (changed(tree, subset=tree.subset[:, :3]), "subset: expected shape"),
         (changed(tree, subset_column=tree.subset_column + 3), "subset_column: expected values in"),

@@ -137,7 +137,7 @@ def test_the_count_is_right(nodes):
     ladder = shaped(nodes)
     count = count_unrolled(ladder)
     assert pb.models.as_tree_ensemble(ladder, max_nodes=count).n_nodes == count
-    with pytest.raises(ValueError, match=f"got {count - 1}; to_c"):
+    with pytest.raises(ValueError, match=f"got {count - 1}; increase max_nodes"):
         pb.models.as_tree_ensemble(ladder, max_nodes=count - 1)
     assert_rebuilt(ladder, exported.PLAIN, exported.PLAIN)
 
@@ -222,7 +222,7 @@ def test_regressions_of_several_kinds():
     fits[2] = partial(pb.fit_cart, max_depth=2)
     model = uneven(None, fits, exported.COUNT)
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
-    text = "models\\[1\\] is a sum of 2 trees, whose predictions are not a sum of trees"
+    text = "models\\[1\\] has 2 trees, and their sum is not the prediction"
     with pytest.raises(TypeError, match=text):
         pb.models.as_tree_ensemble(uneven(None, [fits[0], stagewise("poisson", 2)], exported.COUNT))
 
@@ -265,18 +265,18 @@ class Foreign:
             lambda X, y: pb.fit_bagging(
                 partial(pb.fit_adaboost, n_estimators=5), X, y, n_estimators=2, rng=0
             ),
-            r"models\[0\] is a sum of 5 trees, whose probabilities are averaged .* "
+            r"models\[0\] has 5 trees, and their sum is not a probability.* "
             r"to_c",
         ),
         (
             lambda X, y: pb.fit_bagging(forest_of(2), X, y, n_estimators=2, rng=0, voting="hard"),
-            r"models\[0\] is a sum of 2 trees, whose predicted class has one vote",
+            r"models\[0\] has 2 trees, and their sum is not a vote",
         ),
         (
             lambda X, y: pb.fit_samme(
                 X, y, base_learner=partial(pb.fit_adaboost, n_estimators=2), n_estimators=2
             ),
-            r"models\[0\] is a sum of 2 trees, whose class is not a sum of trees",
+            r"models\[0\] has 2 trees, and their sum is not a vote",
         ),
         (
             lambda X, y: pb.fit_bagging(
@@ -434,8 +434,8 @@ def test_options_are_checked():
     ("field", "change", "said"),
     [
         ("children", lambda a: a[::-1], "children"),
-        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node but the root"),
-        ("missing", lambda a: a + 1, "missing: expected the child"),
+        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node except the root"),
+        ("missing", lambda a: a + 1, "missing: expected 0 or 1"),
         ("threshold", lambda a: a + 1, "threshold: expected 0"),
         ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
         ("feature", lambda a: a + 9, "feature"),
@@ -447,7 +447,7 @@ def test_options_are_checked():
         ("comparison", lambda a: "<", "comparison: expected one of"),
         ("root", lambda a: a[:-1], "root"),
         ("sets", lambda a: a | np.uint64(1 << 63), "category codes below 255"),
-        ("target", lambda a: [0], "target=None if there is one"),
+        ("target", lambda a: [0], "target: expected None"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

@@ -88,7 +88,7 @@ HEADERS = {
     "tree": [
         ({"chosen": -1}, "pruning.chosen: expected an index"),
         ({"chosen": 10**30}, "pruning.chosen: expected an index"),
-        ({"chosen": 1.0}, "pruning: expected all parts of the table"),
+        ({"chosen": 1.0}, "pruning.chosen: expected an integer, got 1.0"),
         ({"settings": {"criterion": 3}}, r"settings\['criterion'\]: expected a string"),
         ({"n_features": 2**25}, "n_features: expected an integer from 1 to 33554431"),
     ],
@@ -218,10 +218,13 @@ ARRAYS = {
         ),
         (reshaped("root", 1, -1), "root: expected numbers"),
         (fill("oob_n_estimators", -1), r"oob\.n_estimators: expected numbers >= 0"),
-        (fill("oob_prediction", 0.7), r"oob\.prediction: expected shares that sum to 1"),
+        (fill("oob_prediction", 0.7), r"oob\.prediction: expected numbers that sum to 1"),
         (fill("oob_prediction", 1e300), r"oob\.prediction: expected numbers from 0 to 1"),
         (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),
-        (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]}, "oob: expected pred"),
+        (
+            lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]},
+            r"oob\.prediction: expected shape",
+        ),
     ],
     "numbers": [
         (lambda m: {"value": np.where(array_of(m, "feature") < 0, 1e308, 0.0)}, "value: .*finite"),
@@ -253,10 +256,13 @@ ARRAYS = {
         (fill("error", 1.5), "error: expected numbers from 0 to 1"),
         (fill("error", np.inf), "error: expected"),
         (fill("alpha", 1.7e308), "alpha: .*finite sum"),
-        (fill("weight", 0.0), "weight: expected numbers > 0 for the roots"),
+        (fill("weight", 0.0), "weight: expected a number > 0 at each root"),
         (lambda m: {"start": np.append(WRAPPING, array_of(m, "start")[-1])}, "class_rows: expect"),
         (reshaped("start", 2, -1), "start: expected 1 dimensions"),
-        (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]}, "oob: expected pred"),
+        (
+            lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]},
+            r"oob\.prediction: expected shape",
+        ),
     ],
     "samme": [
         (fill("alpha", 1.7e308), "alpha, bias: .*finite sum"),
