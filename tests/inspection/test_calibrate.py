@@ -326,8 +326,14 @@ def test_wrong_lines(fields, said):
             {"knot": [1.0, 1.0], "share": [0.1, 0.2], "start": [0, 2]},
             "knot: expected increasing numbers",
         ),
-        ({"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]}, "share: expected nondecreasing"),
-        ({"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]}, "share: expected nondecreasing"),
+        (
+            {"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]},
+            "share: expected nondecreasing",
+        ),
+        (
+            {"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]},
+            "share: expected nondecreasing",
+        ),
         ({"knot": [1.0, 2.0], "share": [0.3], "start": [0, 2]}, "one share per knot"),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.4], "start": [0, 3]}, "start: expected numbers"),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.4], "start": [0, 1, 2]}, "start: expected 2"),
