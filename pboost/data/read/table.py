@@ -36,7 +36,7 @@ Levels: TypeAlias = tuple[Array | None, ...]
 class Takes(NamedTuple):
     """Support of a model or weak learner for missing values and categorical features.
 
-    Missing values are supported if `holes` is True, categorical features if `levels` is True.
+    The first field is True if missing values are supported, the second if categorical features are.
     """
 
     holes: bool = False
