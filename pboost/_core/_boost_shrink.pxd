@@ -7,7 +7,7 @@ from libc.math cimport fmax, fmin
 from pboost._core._boost_leaf cimport Rows
 from pboost._core._boost_round cimport Node
 from pboost._core._team cimport lock, unlock
-from pboost._core.types cimport int32_t, int64_t
+from pboost._core.types cimport int32_t
 
 cdef enum:
     MOST_SQUARE = 1 << 10  # a square is clipped at this times the square of the largest weighted gradient
@@ -49,10 +49,10 @@ cdef inline void squares_part(void* task, Py_ssize_t start, Py_ssize_t stop) noe
             square[i] = rounded(x * x * weight[i] * of_square)
 
 
-# Sums of a number per row over the rows of leaves; `spans` has the first and the last position of each leaf.
+# Sums of a number per row over the rows of leaves, every second number of `found`.
 cdef struct LeafSums:
     const int32_t* rows
-    const int64_t* spans
+    const Node* node
     Py_ssize_t n
     const double* value
     double* found
@@ -65,8 +65,8 @@ cdef inline void leaf_sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) n
     cdef Py_ssize_t k, i, first, last
     cdef double even, odd
     for k in range(all.n):
-        first, last = max(start, all.spans[2 * k]), min(stop, all.spans[2 * k + 1])
-        if first >= last:
+        first, last = max(start, all.node[k].start), min(stop, all.node[k].stop)
+        if all.node[k].feature >= 0 or first >= last:
             continue
         even = odd = 0.0
         for i in range(first, last - 1, 2):
@@ -75,7 +75,7 @@ cdef inline void leaf_sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) n
         if (last - first) % 2:
             even += all.value[rows[last - 1]]
         lock(&all.in_hand)
-        all.found[k] += even + odd
+        all.found[2 * k] += even + odd
         unlock(&all.in_hand)
 
 

@@ -7,7 +7,11 @@ def note_squares(
     arrays: object, gradient_scale: float, scale: float, squares: NDArray[Any]
 ) -> None: ...
 def leaf_sums(
-    arrays: object, spans: NDArray[Any], values: NDArray[Any], found: NDArray[Any]
+    arrays: object,
+    nodes: NDArray[Any],
+    squares: NDArray[Any],
+    weights: NDArray[Any] | None,
+    sums: NDArray[Any],
 ) -> None: ...
 def shrink_leaves(
     nodes: NDArray[Any],

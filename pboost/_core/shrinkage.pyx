@@ -11,7 +11,7 @@ from pboost._core._boost_shrink cimport (
     MOST_SQUARE, LeafSums, Shrink, Spread, Squares, leaf_sums_part, shrink_tree, squares_part,
 )
 from pboost._core._team cimport Threads, run_ranges, team_at
-from pboost._core.types cimport int32_t, int64_t
+from pboost._core.types cimport int32_t
 
 cdef enum:
     OF_WIDE = 35  # bits of a gradient in wide sums
@@ -44,23 +44,34 @@ def note_squares(arrays, double gradient_scale, double scale, double[::1] square
         run_ranges(team, 0, n, share, squares_part, &all)
 
 
-def leaf_sums(arrays, const int64_t[:, ::1] spans, const double[::1] values, double[::1] found):
-    """Sum integers per row over the rows of leaves (OUT found (k,))."""
-    cdef Py_ssize_t n = arrays.n_listed, share = arrays.share
+def leaf_sums(arrays, nodes, const double[::1] squares, weights, double[:, ::1] sums):
+    """Sum squared gradients and weights over the rows of leaves (OUT sums (n, 2), 0 for inner nodes).
+
+    `weights` are integers (n_rows,), or None if all are 1.
+    """
+    cdef Py_ssize_t n = arrays.n_listed, share = arrays.share, k, n_nodes = len(nodes)
     cdef Threads* team = team_at(arrays.team)
+    cdef const double[::1] units = weights
     cdef LeafSums all
-    cdef Py_ssize_t k
-    for k in range(spans.shape[0]):
-        if spans.shape[1] != 2 or not 0 <= spans[k, 0] <= spans[k, 1] <= n:
-            raise ValueError("leaf_sums: expected spans of listed rows")
-    if values.shape[0] != arrays.codes.shape[1] or found.shape[0] != spans.shape[0]:
+    if squares.shape[0] != arrays.codes.shape[1] or sums.shape[0] != n_nodes or sums.shape[1] != 2:
         raise ValueError("leaf_sums: arrays of different sizes")
-    found[:] = 0.0
-    if n == 0 or spans.shape[0] == 0:
-        return
     all.rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
-    all.spans, all.n, all.value, all.found = &spans[0, 0], spans.shape[0], &values[0], &found[0]
-    all.in_hand = 0
+    all.node, all.n = <const Node*>to_read(nodes, sizeof(Node)), n_nodes
+    for k in range(n_nodes):
+        if not 0 <= all.node[k].start <= all.node[k].stop <= n:
+            raise ValueError("leaf_sums: expected nodes with listed rows")
+    all.value, all.found, all.in_hand = &squares[0], &sums[0, 0], 0
+    sums[:] = 0.0
+    with nogil:
+        run_ranges(team, 0, n, share, leaf_sums_part, &all)
+    if units is None:
+        for k in range(n_nodes):
+            if all.node[k].feature < 0:
+                sums[k, 1] = all.node[k].stop - all.node[k].start
+        return
+    if units.shape[0] != squares.shape[0]:
+        raise ValueError("leaf_sums: expected a weight for each row")
+    all.value, all.found = &units[0], &sums[0, 1]
     with nogil:
         run_ranges(team, 0, n, share, leaf_sums_part, &all)
 

@@ -437,7 +437,7 @@ class ShardedRounds(Rounds):
         nodes["mean"][leaf] = steps.rate * step["at"]
         self._leaf = leaf
 
-    def _spread(self, nodes: Array) -> FloatArray:
+    def leaf_sums(self, nodes: Array) -> FloatArray:
         spread = np.zeros((len(nodes), 2))
         spread[self._leaf] = self._sums.T
         return spread

@@ -29,7 +29,7 @@ from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
 from pboost.trees.gradients import RoundWeights, Steps, copies_of
 from pboost.trees.random_forest import nodes_of_rows
-from pboost.trees.tree_rounds import Rounds
+from pboost.trees.tree_rounds import NODE, Rounds
 from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
@@ -701,7 +701,10 @@ class RoundShard:
         sums[:, 0] *= self._sign
         totals = sums[:, 4:]
         if self._is_shrunk:
-            totals = np.column_stack([totals, self._rounds.sums_in(self._leaves)])
+            nodes = np.zeros(len(leaves), dtype=NODE)
+            nodes["start"], nodes["stop"] = self._leaves.T
+            nodes["feature"] = -1
+            totals = np.column_stack([totals, self._rounds.leaf_sums(nodes)])
         return Answer(totals.T.ravel(), sums[:, :4])
 
     def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:

@@ -460,33 +460,22 @@ class Rounds:
     @property
     def square_scale(self) -> float:
         """Factor of the squared gradients; 0 without `leaf_shrinkage`."""
+        if not self.steps.shrinkage:
+            return 0.0
         is_weighted = self.weight is not None and not self.are_copies
-        scale = shrinkage.square_scale(self.is_wide, is_weighted, self.n_copies)
-        return scale if self.steps.shrinkage else 0.0
+        return shrinkage.square_scale(self.is_wide, is_weighted, self.n_copies)
 
-    def _spread(self, nodes: Array) -> FloatArray:
-        """Return the sums of squared gradients and of weights in leaves, 0 in inner nodes."""
-        leaves = nodes["feature"] < 0
-        spans = np.column_stack([nodes["start"], nodes["stop"]])[leaves].astype(np.int64)
-        spread = np.zeros((len(nodes), 2))
-        spread[leaves] = self.sums_in(spans)
-        return spread
-
-    def sums_in(self, spans: NDArray[np.int64]) -> FloatArray:
-        """Return the sums of squared gradients and of weights in leaves, as integers."""
-        sums = np.empty((2, len(spans)))
-        shrinkage.leaf_sums(self, spans, self.squares, sums[0])
-        if self.weight_units is None:
-            sums[1] = spans[:, 1] - spans[:, 0]
-        else:
-            shrinkage.leaf_sums(self, spans, self.weight_units, sums[1])
-        return sums.T
+    def leaf_sums(self, nodes: Array) -> FloatArray:
+        """Return the integer sums of squared gradients and weights; 0 in inner nodes."""
+        sums = np.empty((len(nodes), 2))
+        shrinkage.leaf_sums(self, nodes, self.squares, self.weight_units, sums)
+        return sums
 
     def _shrink(self, grown: Grown, unit: float) -> None:
         """Shrink the leaf values toward those of the ancestors, see `leaf_shrinkage`."""
         nodes, steps = grown.nodes, self.steps
-        spread = self._spread(nodes)
-        spread /= self.square_scale, self.weight_scale
+        spread = self.leaf_sums(nodes)
+        spread *= 1.0 / self.square_scale, 1.0 / self.weight_scale
         step_limit = min(steps.step_limit, self.loss.limit)
         self.kept = shrinkage.shrink_leaves(
             nodes,
