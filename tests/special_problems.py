@@ -4,7 +4,7 @@ import numpy as np
 from carts import targets
 from reference.problems import random_matrix, random_weight
 
-from pboost.data.columns.build import binned_features
+from pboost.data.columns.bin_and_sort import binned_features
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Table

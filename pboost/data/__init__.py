@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from pboost._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from pboost.data.columns.build import bin_columns as bin_columns
-    from pboost.data.columns.build import sort_columns as sort_columns
+    from pboost.data.columns.bin_and_sort import bin_columns as bin_columns
+    from pboost.data.columns.bin_and_sort import sort_columns as sort_columns
     from pboost.data.columns.columns import BinnedColumns as BinnedColumns
     from pboost.data.columns.columns import BinnedValues as BinnedValues
     from pboost.data.columns.columns import SortedColumns as SortedColumns
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "pboost.data.columns.columns": "BinnedColumns BinnedValues SortedColumns",
-    "pboost.data.columns.build": "bin_columns sort_columns",
+    "pboost.data.columns.bin_and_sort": "bin_columns sort_columns",
     "pboost.data.on_disk.bin_files": "bin_files",
     "pboost.data.on_disk.column_folder": "FolderError StoredColumns open_columns",
     "pboost.data.read.one_hot_columns": "OneHot fit_one_hot one_hot",

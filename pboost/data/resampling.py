@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.build import codes_between
+from pboost.data.columns.bin_and_sort import codes_between
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import HOLES
 from pboost.data.read.check_xy import AbsentClassError, present_levels, training_features

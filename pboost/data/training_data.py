@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.binning import list_rows
-from pboost.data.columns.build import (
+from pboost.data.columns.bin_and_sort import (
     binned_columns,
     binned_features,
     columns_sorted,

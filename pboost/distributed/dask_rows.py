@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.columns.build import BinEdges
+from pboost.data.columns.bin_and_sort import BinEdges
 from pboost.data.columns.columns import MAX_BINS
 from pboost.data.row_source import RELEASE
 from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered

@@ -438,6 +438,7 @@ class ShardedRounds(Rounds):
         self._leaf = leaf
 
     def leaf_sums(self, nodes: Array) -> FloatArray:
+        """Return the sums of all partitions, see `Rounds.leaf_sums`."""
         spread = np.zeros((len(nodes), 2))
         spread[self._leaf] = self._sums.T
         return spread

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import binning, voting
-from pboost.data.columns.build import all_binned
+from pboost.data.columns.bin_and_sort import all_binned
 from pboost.data.columns.columns import (
     NO_WEIGHT,
     BinnedColumns,

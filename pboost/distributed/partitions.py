@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from pboost.data.columns.build import EDGES, BinEdges
+from pboost.data.columns.bin_and_sort import EDGES, BinEdges
 from pboost.data.columns.columns import MAX_BINS, BinnedColumns, BinnedValues, valued
 from pboost.data.columns.exact_bin_edges import BatchCounts
 from pboost.data.columns.sampled_bin_edges import SAMPLE_ROWS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.columns.build import bin_columns, sort_columns
+from pboost.data.columns.bin_and_sort import bin_columns, sort_columns
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.read.check_xy import as_features, is_clean
 from pboost.data.training_data import Search

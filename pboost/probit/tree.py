@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pboost._core import probit as kernel
 from pboost._core import tree_walk
 from pboost._core.probit import boost_leaves, losses, margins, mean_losses
-from pboost.data.columns.build import read_once
+from pboost.data.columns.bin_and_sort import read_once
 from pboost.data.columns.columns import SortedColumns, listed_values, values_of
 from pboost.data.node_inputs.imputation import column_means, column_spread
 from pboost.data.node_inputs.inputs import in_sums

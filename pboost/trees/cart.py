@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypedDict, Un
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.columns.build import column_ranks
+from pboost.data.columns.bin_and_sort import column_ranks
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING, MAX_BINS
 from pboost.data.feature_costs import CostOptions, read_feature_costs

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.tree_walk import weakest_links
-from pboost.data.columns.build import read_once
+from pboost.data.columns.bin_and_sort import read_once
 from pboost.data.columns.columns import SortedColumns, values_of
 from pboost.data.read.check_xy import (
     as_targets,

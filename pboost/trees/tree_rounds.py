@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import boost, derived, shrinkage, softmax
+from pboost._core import boost, shrinkage, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.data.columns.columns import BinnedColumns
-from pboost.data.columns.prebuilt import HOLES, LEVELS
+from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training_data import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
@@ -21,7 +20,6 @@ from pboost.losses import Loss, is_of_package
 from pboost.losses.line_search import GroupCounts
 from pboost.models.random_forest import RandomForest, join_trees
 from pboost.models.single_tree import Tree
-from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
 from pboost.trees.gradients import (
     MOST_DERIVATIVE,
@@ -31,71 +29,11 @@ from pboost.trees.gradients import (
     slopes_of,
     working_response,
 )
+from pboost.trees.one_hot_bundles import lanes_of
 from pboost.trees.pooled_growth import SHARES, Pooling, open_nodes, pooling_of
 from pboost.trees.random_forest import nodes_of_rows
 from pboost.trees.regularization import Payments, Restraints
 from pboost.values import Array, FloatArray, IntArray
-
-
-class Lanes(NamedTuple):
-    """The arrays (lanes) of feature codes, one code per row; see ``pboost/_core/derived.pyx``.
-
-    Attributes
-    ----------
-    lane : ndarray of int32, shape (d,)
-        Lane of each feature. Lanes are ordered by their first feature.
-    code, side : ndarray of uint8, shape (d,)
-        For features that share a lane: the code in the lane for rows in the bin `side` of the
-        feature. For other features, `code` is 0, and the lane contains the codes of the feature.
-    column : ndarray of int32, shape (n_lanes,)
-        Feature of each lane, or -1 for a lane with several features.
-    bundled : ndarray of int32
-        Features that share a lane, in increasing order.
-    bins : ndarray of int32, shape (n_lanes,)
-        Number of codes in each lane.
-    groups : ndarray of uint8, shape (ceil(n_lanes / 8), n, 8)
-        Codes of eight lanes side by side.
-    """
-
-    lane: IntArray
-    code: NDArray[np.uint8]
-    side: NDArray[np.uint8]
-    column: IntArray
-    bundled: IntArray
-    bins: IntArray
-    groups: NDArray[np.uint8]
-
-
-def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True) -> Lanes:
-    """Return the arrays of feature codes (lanes).
-
-    If `are_shared`, a lane can contain several numerical features with at most two bins and without
-    missing values. No row may be in the rarer bin of two of these features.
-    """
-    codes, special = columns.codes, columns.special
-    d, n = codes.shape
-    bins = columns.n_bins if special is None else columns.n_bins + (special & HOLES)
-    wanted = columns.n_bins <= 2 if special is None else (columns.n_bins <= 2) & (special == 0)
-    first = np.arange(d, dtype=np.int32)
-    code, side = np.zeros((2, d), dtype=np.uint8)
-    if are_shared and np.count_nonzero(wanted) > 1:
-        work = np.empty((derived.WORK_SETS, -(-n // 64)), dtype=np.uint64)
-        derived.bundle(codes, wanted.view(np.uint8), first, code, side, work)
-    column, place = np.unique(first, return_inverse=True)
-    lane = place.astype(np.int32)
-    n_codes = bins[column]
-    bundled = np.flatnonzero(code).astype(np.int32)
-    np.maximum.at(n_codes, lane[bundled], code[bundled].astype(np.int32) + 1)
-    groups = np.empty((-(-len(column) // derived.GROUP_LANES), n, derived.GROUP_LANES), np.uint8)
-
-    def put(start: int, stop: int) -> None:
-        derived.interleave(codes, lane, code, side, groups, start, stop)
-
-    with Workers(n_threads) as workers:  # threads for this call only
-        workers.run(put, n, cells=d)
-    column = np.where(code[column] > 0, -1, column).astype(np.int32)
-    return Lanes(lane, code, side, column, bundled, n_codes, groups)
-
 
 #: Data types of kernel structures: a node, an open node, the state, the open nodes of a thread.
 NODE, OPEN, STATE, STACK = (

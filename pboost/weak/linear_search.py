@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.build import sorted_columns
+from pboost.data.columns.bin_and_sort import sorted_columns
 from pboost.data.node_inputs.imputation import column_means, filled
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.convert import Features

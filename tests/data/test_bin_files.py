@@ -10,7 +10,7 @@ import pytest
 from partitioned import fit_parted
 
 import pboost as pb
-from pboost.data.columns import build as making
+from pboost.data.columns import bin_and_sort as making
 from pboost.data.columns import sampled_bin_edges as sampled_edges
 from pboost.data.on_disk import column_folder
 

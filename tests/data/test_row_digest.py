@@ -6,7 +6,7 @@ from reference import row_digest as twin
 
 from pboost.bounds._binomial import hypergeometric_tail
 from pboost.data import row_fingerprint as module
-from pboost.data.columns.build import bin_columns, sort_columns
+from pboost.data.columns.bin_and_sort import bin_columns, sort_columns
 from pboost.data.read.convert import Features
 from pboost.data.row_fingerprint import digest_of, digest_of_rows, hashes, merged, seen_among
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.columns import build as making
+from pboost.data.columns import bin_and_sort as making
 from pboost.data.columns import exact_bin_edges as exact_edges
 from pboost.threads import Workers
 from pboost.trees.random_forest import nodes_of_rows

@@ -9,7 +9,7 @@ import pytest
 from reference import lanes as twin
 
 import pboost as pb
-from pboost.trees.tree_rounds import lanes_of
+from pboost.trees.one_hot_bundles import lanes_of
 
 
 def one_hot(rng, n, size, rate=1.0):

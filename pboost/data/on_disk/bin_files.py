@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.build import EDGES, BinEdges, all_binned
+from pboost.data.columns.bin_and_sort import EDGES, BinEdges, all_binned
 from pboost.data.columns.columns import MAX_BINS, NO_WEIGHT, BinnedColumns
 from pboost.data.columns.exact_bin_edges import BatchCounts
 from pboost.data.columns.prebuilt import MOST_KNOWN
