@@ -110,7 +110,7 @@ def test_an_observation_model_is_two_files(tmp_path):
     assert len(changed_copy(tmp_path, "observation")) <= 2
     code = """
 for fit in (pb.fit_adaboost, pb.fit_boosted_tree):
-    size = {"rounds": 5} if fit is pb.fit_adaboost else {"nodes": 5}
+    size = {"n_estimators": 5} if fit is pb.fit_adaboost else {"max_nodes": 5}
     model = fit(X, y, observation=pb.observation.one_sided(0.2), **size)
     kept(model)
     assert (model.answer[:, 1] == 0.8).all()
@@ -138,7 +138,7 @@ assert (pb.decision_function(more, X)
 gaussian = pb.observation.gaussian(0.1)
 soft = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=weak, observation=gaussian)
 kept(soft)
-assert "differences" in KINDS["weak"]
+assert "differences" in KINDS["weak_learner"]
 """
     use(tmp_path, code)
 
@@ -151,7 +151,7 @@ import inspect
 from pboost.sklearn import CartClassifier
 for fit in (pb.fit_cart, pb.fit_random_forest):
     assert inspect.signature(fit).parameters["min_share"].default == 0.0
-    assert "Least share of the training rows in a leaf" in fit.__doc__
+    assert "Minimum share of the training rows in a leaf" in fit.__doc__
     for share in (0.7, -0.1):
         try:
             fit(X, y, min_share=share)
@@ -219,10 +219,10 @@ def test_a_loss_is_two_files(tmp_path):
     assert len(names) <= 2
     build(tmp_path, names)
     code = """
-import functools
+import functools, typing
 from pboost._core import boost
-from pboost.cli.options import NAMES
-assert "log_cosh" in NAMES["loss"] and "log_cosh" in boost.LOSSES
+from pboost.losses import LossName
+assert "log_cosh" in str(LossName) and "log_cosh" in boost.LOSSES
 target = X[:, 0] * X[:, 1] + rng.standard_t(2, 300)
 
 class Own(pb.losses.Loss):
@@ -230,7 +230,7 @@ class Own(pb.losses.Loss):
     value, gradient = pb.losses.LogCosh.value, pb.losses.LogCosh.gradient
     curvature = pb.losses.LogCosh.curvature
 
-options = {"steps": 20, "max_depth": 3, "growth": "independent"}
+options = {"n_estimators": 20, "leaf_shrinkage": 0.0, "max_depth": 3, "growth": "independent"}
 model = pb.fit_gradient_boosting(X, target, loss="log_cosh", **options)
 same = pb.fit_gradient_boosting(X, target, loss=Own(), **options)
 assert (model.trees.feature == same.trees.feature).mean() > 0.9
