@@ -197,7 +197,7 @@ CLAIMS = [
     ),
     Claim(r"100 trees of depth 6 on .*? takes ([\d.]+) s", trees, factor(3), slow=True),
     Claim(
-        r"100 stumps takes ([\d.]+) µs .*? LightGBM takes ([\d.]+) µs and XGBoost ([\d.]+) µs",
+        r"100 stumps takes ([\d.]+) µs\. LightGBM takes ([\d.]+) µs and XGBoost ([\d.]+) µs",
         lambda: table(
             "performance_table",
             r'one call.*?"pboost", "([\d.]+)".*?"lightgbm", "([\d.]+)".*?"xgboost", "([\d.]+)"',

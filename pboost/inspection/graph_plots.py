@@ -133,7 +133,7 @@ def plot_graph(
     )
     ax = draw(_yes_first(drawn, is_set), max_labeled_nodes, ax)
     if graph.n_nodes and np.any(graph.bias):
-        ax.set_title(f"every row starts with vote {signed(graph.bias)}")
+        ax.set_title(f"initial vote of every row: {signed(graph.bias)}")
     return ax
 
 

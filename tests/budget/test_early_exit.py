@@ -239,9 +239,7 @@ def test_out_of_fold_trajectories_calibrate():
     full_model = fitted("stagewise")
     parts = []
     for fold in range(2):
-        model = pb.fit_gradient_boosting(
-            FIT[fold::2], TWO[fold::2], loss="log_loss", n_estimators=30
-        )
+        model = fit_shallow(FIT[fold::2], TWO[fold::2], loss="log_loss", n_estimators=30)
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
     model = pb.early_exit(full_model, states, mean_comparisons=30)

@@ -179,7 +179,7 @@ def test_steps_of_counts_are_bounded_where_none_was_counted():
 
 def test_cross_validation_is_of_means():
     X, y = numbers(Poisson())
-    fit = partial(pb.fit_gradient_boosting, loss="poisson", n_estimators=30)
+    fit = partial(fit_shallow, loss="poisson", n_estimators=30)
     validated = pb.cross_validate(fit, X, y, task="regression", cv=3, rng=0)
     assert np.mean(validated.error) < 0.7 * y.var()
 
