@@ -146,7 +146,7 @@ PEERS = {
         "sample_weight, class_weight",
         "weight, class_weight, is_unbalance, scale_pos_weight",
         "weight, scale_pos_weight",
-        "one weight per row",
+        "one weight per row, such as `pb.data.balanced_weights(y)`",
         "class_weights, auto_class_weights",
     ),
     "max_samples": Peers(
@@ -238,6 +238,15 @@ ELSEWHERE = {
         ("booster", "boosting", "boosting_type"), "use the fit function for this kind of model"
     ),
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
+    **dict.fromkeys(("quantile", "quantile_alpha"), "use loss=pb.losses.Quantile(0.9)"),
+    "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile; there are no L1 penalties",
+    **dict.fromkeys(
+        ("metric", "eval_metric"),
+        "the metric of early stopping is the loss; other metrics are not implemented",
+    ),
+    **dict.fromkeys(
+        ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` for every row"
+    ),
 }
 #: Pairs of a value and its purpose.
 Names: TypeAlias = Iterable[tuple[str, str]]
