@@ -576,8 +576,8 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
     return i + 1
 
 
-# Trees whose rows are partitioned among workers: sums of one worker, and node statistics from the sums of
-# all workers.
+# Trees whose rows are partitioned among workers. A worker computes the sums of its rows. The statistics of a
+# node follow from the sums of all workers.
 
 cdef Tree nodes_of(arrays) except *:
     """Return the parts of a tree that the statistics of regression nodes need."""

@@ -193,7 +193,7 @@ class Problem:
         return replace(self, y=np.ldexp(y, -exponent), exponent=exponent)
 
     def in_sums(self) -> Problem:
-        """Return the problem with one-hot encoded categories, for sums of features."""
+        """Return the problem with one-hot encoded categories, as sums of features need it."""
         levels = indicators_of(self.table)
         if levels is None:
             return self

@@ -127,7 +127,7 @@ class PortShard(Shard):
 
 
 class JoinWeights:
-    """Log of the commands about weights, and the engine that executes them.
+    """The log of weight updates, with the engine that executes them.
 
     Parameters
     ----------

@@ -438,7 +438,7 @@ class LabelTrees(Growth, BestFirst):
             open_exit.classes, open_exit.pair = pair.classes, None
 
     def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
-        """Return the sums over the rows of an exit for some classes."""
+        """Return the weight sums of some classes over the rows of an exit."""
         return self._labels.sums(exit_.rows, *self._weights_at(exit_), classes)
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:

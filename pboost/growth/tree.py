@@ -97,7 +97,7 @@ class TreeArrays:
 
     #: Stop reasons by the status of the kernel.
     stop_reasons: ClassVar[Mapping[str, str]]
-    #: For rows in partitions: the remote tree, and its method for each status of the kernel.
+    #: With partitions, the tree is remote; this maps each status of the kernel to its method.
     ahead: Any = None
     callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
@@ -439,7 +439,7 @@ class BoostedArrays(TreeArrays):
         return feature, self._place(node, feature, float(model.threshold[split])), missing
 
     def _place(self, node: int, feature: int, threshold: float) -> int:
-        """Return the position of a split of a node: the number of rows below, or the bin."""
+        """Return the position of a split: the number of rows in the left child, or the bin."""
         columns = self.data.columns
         if not (isinstance(columns, SortedColumns) and self.exact):
             return columns.bin_below(feature, threshold)

@@ -193,7 +193,7 @@ class Probit(Loss):
         above, below = sums.exact("above"), sums.exact("below")
         if not above + below:
             return 0.0
-        # The smaller share, since shares near 1 are rounded.
+        # Use the smaller share, because shares near 1 are rounded.
         smaller = min(above, below) / (above + below)
         size = -float(ndtri(smaller)) if smaller > 0 else self.limit
         return min(size, self.limit) * (1.0 if above >= below else -1.0)

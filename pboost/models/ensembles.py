@@ -423,7 +423,7 @@ class OneVsRest(Ensemble):
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values (n, J) at each stage, constant after a model's last stage."""
         stages = [staged_decision_function(model, X) for model in self.models]
-        latest = list(self.decision_function(X).T)  # the only values of models without stages
+        latest = list(self.decision_function(X).T)  # models without stages have a single value
 
         def all_stages() -> Iterator[FloatArray]:
             for scores in zip_longest(*stages):
@@ -542,7 +542,7 @@ class WeightedVote(Ensemble):
         return np.stack([start, *votes]), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return an evaluator for feature acquisition, one base learner after another."""
+        """Return an evaluator for feature acquisition that evaluates the base learners in turn."""
         return sum_of_votes(self, self.inquiries(settles), settles)
 
     def titles(self) -> list[str]:
@@ -702,7 +702,7 @@ class Bagging(Composite, Averaged):
         return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return an evaluator for feature acquisition, one base learner after another."""
+        """Return an evaluator for feature acquisition that evaluates the base learners in turn."""
         return mean_of(self, self.inquiries(settles), self.voting, settles)
 
     def parts(self) -> HeaderAndArrays:

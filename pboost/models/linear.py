@@ -257,7 +257,7 @@ class LinearModel(AdditiveModel):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
     def cost(self, unit: CostUnit) -> float:
-        """Return the number of features with a coefficient, the cost in every unit."""
+        """Return the number of features with a coefficient; it is the cost in every unit."""
         return float(self.record.cost[-1])
 
     def terms(self, values: Array) -> Iterator[FloatArray]:

@@ -37,8 +37,8 @@ from pboost.values import Array, Bar, FloatArray
 #: With ``n_estimators="auto"``, the number of rounds after which a fit chooses their total number,
 #: and the number of rounds before that which it looks at.
 DECIDED_AFTER, DECIDED_BY = 40, 10
-#: The total numbers to choose from, and the share of the squared leaf values that shrinkage has to
-#: keep for the larger one.
+#: A fit has `FEW_ROUNDS` or `MANY_ROUNDS` rounds. It has many if shrinkage keeps at least the share
+#: `CLEAR` of the squared leaf values.
 FEW_ROUNDS, MANY_ROUNDS, CLEAR = 100, 200, 0.6
 
 

@@ -336,7 +336,7 @@ class VectorRounds(SoftmaxRounds):
         return VectorNode(0, n_rows, 0, 1, np.empty(0), alive)
 
     def _mass(self, node: VectorNode) -> int:
-        """Return the weight of the rows of a node, or their number if it is not needed."""
+        """Return the weight of a node's rows; if weights are not needed, the number of rows."""
         tree_rounds = self.tree_rounds
         if not tree_rounds.comparisons or tree_rounds.row_mass is None:
             return node.size

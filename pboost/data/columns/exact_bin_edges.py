@@ -57,7 +57,7 @@ class Cells(NamedTuple):
 
 
 class CellQuery(NamedTuple):
-    """Cells to divide and count.
+    """The value ranges that are divided further, and whose rows are counted.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from pboost.values import Array, IntArray
 
 
 def from_npy(content: bytes) -> Array:
-    """Read an array from ``.npy`` version 1.0 content, without a copy and without objects.
+    """Read an array from ``.npy`` version 1.0 content; do not copy it, and refuse object arrays.
 
     Raises ValueError if the declared size differs from the actual size.
     """

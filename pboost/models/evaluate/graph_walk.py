@@ -155,7 +155,7 @@ def sample_functions(
 
 
 def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
-    """Return a power of two, with votes and bias divided by it so that sums cannot overflow."""
+    """Return a power of two, and the votes and bias divided by it, so that sums cannot overflow."""
     scale = 1.0
     with np.errstate(over="ignore"):
         if np.abs(model.vote).max(axis=1, initial=0.0).sum() * draws > MOST_SUM:

@@ -28,7 +28,7 @@ PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 NODES_PER_ROW = 4
 #: If a model has this many features, and this many times those it reads, only these are read.
 WIDE, WIDER = 256, 8
-#: Fewer rows are evaluated without converting the graph to a tree.
+#: With fewer rows than this, the graph is not converted to a tree.
 MANY_IN_TREES = 256
 #: Numbers in a cache line, and the number of rows from which on aligning columns is worthwhile.
 LINE, MANY_ALIGNED = 8, 1024

@@ -130,7 +130,7 @@ class PartialEvaluator:
 
 
 class Blocks:
-    """Parts of a model between its stages: acyclic graphs with one entry, whose votes are added.
+    """The parts of a model between two stages. Each is a graph with one entry; votes are added.
 
     Nodes (n,) lead to ``next`` (n, 2), or to OUT at the end of a block, with votes (n, 2, K). Rows
     enter at `entry` (B,), which is OUT if a block is the `constant` (B, K). `expected` (n, K) is
