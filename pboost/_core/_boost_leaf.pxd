@@ -70,6 +70,10 @@ cdef enum:
 cdef enum:
     OF_CURVATURE = 19
 
+# Largest number of bits of a gradient or a Hessian stored in two words.
+cdef enum:
+    OF_WIDE = 35
+
 # The search for the step of a leaf. Each evaluation needs the sums of gradients and Hessians at the step
 # `at`, in units of 1 / `slope_scale` and 1 / `bend_scale`. `u`, `y`, `size`, `heaviest` and `n_copies`
 # describe the rows of the leaf. When the search ends, `at` is the result.

@@ -43,10 +43,11 @@ cdef inline void squares_part(void* task, Py_ssize_t start, Py_ssize_t stop) noe
         x = gradient[i] * scale
         if all.rows.are_copies:
             square[i] = rounded(x * x * of_square) * weight[i]
-        elif all.is_weighted:
-            square[i] = rounded(fmin(x * x / weight[i], most) * of_square) if weight[i] > 0.0 else 0.0
+        elif weight[i] > 0.0:
+            x = x * x / weight[i] if all.is_weighted else x * x * weight[i]
+            square[i] = rounded(fmin(x, most) * of_square)
         else:
-            square[i] = rounded(x * x * weight[i] * of_square)
+            square[i] = 0.0
 
 
 # Sums of a number per row over the rows of leaves, every second number of `found`.

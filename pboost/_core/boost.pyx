@@ -18,8 +18,8 @@ from pboost._core._boost_grow cimport (
     other_child, part_rows, pieces_of, put_sides, sum_root,
 )
 from pboost._core._boost_leaf cimport (
-    IS_OF_MARGIN, N_LOSSES, OF_CURVATURE, OF_GRADIENT, SHARES, Far, Leaf, Look, LossPasses, Rows, Step,
-    begin_step, bound_step, bounded, loss_name, no_far, pboost_bounds, pboost_choose_loss_passes,
+    IS_OF_MARGIN, N_LOSSES, OF_CURVATURE, OF_GRADIENT, OF_WIDE, SHARES, Far, Leaf, Look, LossPasses, Rows,
+    Step, begin_step, bound_step, bounded, loss_name, no_far, pboost_bounds, pboost_choose_loss_passes,
     power_below, scale_of, step_of_rows, sums_part, take_look,
 )
 from pboost._core._boost_categories cimport spread_of, squares_in
@@ -69,7 +69,7 @@ FINE = FINE_WORDS
 #: Size in bytes of a categorical feature's order of categories, which all nodes of a tree level use.
 SETS_SIZE = sizeof(Sets)
 #: Largest number of bits of a gradient or Hessian that is stored in two words.
-WIDE_BITS = 35
+WIDE_BITS = OF_WIDE
 
 
 def use_simd_level(int level):

@@ -4,7 +4,7 @@ See `Rounds` in trees/tree_rounds.py, whose arrays are borrowed for one call. Su
 integers, so they do not depend on the order of the rows.
 """
 from pboost._core._address cimport to_read, to_write
-from pboost._core._boost_leaf cimport OF_GRADIENT, Rows, scale_of
+from pboost._core._boost_leaf cimport OF_GRADIENT, OF_WIDE, Rows, scale_of
 from pboost._core._boost_read cimport read_rows, residual_of
 from pboost._core._boost_round cimport Node
 from pboost._core._boost_shrink cimport (
@@ -12,9 +12,6 @@ from pboost._core._boost_shrink cimport (
 )
 from pboost._core._team cimport Threads, run_ranges, team_at
 from pboost._core.types cimport int32_t
-
-cdef enum:
-    OF_WIDE = 35  # bits of a gradient in wide sums
 
 
 def square_scale(bint is_wide, bint is_weighted, Py_ssize_t n_copies):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from reference.shrinkage import shrunk_values
+from softmax_cases import assert_same_model
 
 import pboost as pb
+from pboost._core import boost, shrinkage
 from pboost.trees import boosting_loop
 
 
@@ -21,16 +25,6 @@ def table(n=240, seed=0):
 
 def fit(X, y=None, **options):
     return pb.fit_gradient_boosting(X, y, **{"max_depth": 4, "leaf_shrinkage": 2.0, **options})
-
-
-def arrays(model):
-    trees = model.trees
-    return [trees.feature, trees.threshold, trees.children, trees.value]
-
-
-def assert_same(first, second):
-    for one, other in zip(arrays(first), arrays(second), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def rows_in_nodes(tree, X):
@@ -86,16 +80,46 @@ def test_threads_orders_copies_and_partitions(options):
     X, label, copies = table()
     options = {"n_estimators": 4, **options}
     model = fit(X, label, sample_weight=copies, **options)
-    assert_same(model, fit(X, label, sample_weight=copies, n_threads=2, **options))
+    assert_same_model(model, fit(X, label, sample_weight=copies, n_threads=2, **options))
     order = np.random.default_rng(1).permutation(len(X))
-    assert_same(model, fit(X[order], label[order], sample_weight=copies[order], **options))
+    assert_same_model(model, fit(X[order], label[order], sample_weight=copies[order], **options))
     rows = np.repeat(np.arange(len(X)), copies.astype(int))
-    assert_same(model, fit(X[rows], label[rows], **options))
+    assert_same_model(model, fit(X[rows], label[rows], **options))
     parts = np.array_split(np.arange(len(X)), 3)
     source = pb.partitions(
         [X[k] for k in parts], [label[k] for k in parts], sample_weight=[copies[k] for k in parts]
     )
-    assert_same(model, fit(source, **options))
+    assert_same_model(model, fit(source, **options))
+
+
+@pytest.mark.parametrize("is_residual", [True, False])
+def test_sums_of_squares_are_exact_with_tiny_weights(is_residual):
+    """Light rows can have far larger gradients than the unit, which the heavy ones determine."""
+    n, weight = 50, np.full(50, 1e-7)
+    weight[0], gradient = 1.0, np.full(n, 0.9)
+    gradient[0] = largest = 1e-6
+    weighted = gradient if is_residual else gradient * weight
+    arrays = SimpleNamespace(
+        codes=np.zeros((1, n), dtype=np.uint8),
+        share=8192,
+        team=0,
+        y=gradient,
+        f=gradient,
+        weight=weight,
+        loss_code=boost.OF_SHARES,
+        per_limit=1.0,
+        parameter=0.0,
+        are_copies=False,
+        is_wide=False,
+        residual=gradient if is_residual else None,
+        packed=weighted.view(np.int64),
+    )
+    squares = np.empty(n)
+    scale = shrinkage.square_scale(False, True, n)
+    shrinkage.note_squares(arrays, 2.0**18 / largest, scale, squares)
+    assert (squares == np.rint(squares)).all()
+    assert 0 < squares[0] < squares[1]
+    assert squares.sum() <= 2.0**52
 
 
 def test_bounds_hold_for_shrunk_values():
@@ -135,7 +159,7 @@ def test_number_of_trees(monkeypatch):
     for y, expected in ((np.nan_to_num(X[:, 0]) > 0, 12), (noise, 8)):
         model = fit(X, y, n_estimators="auto")
         assert len(model.trees) == model.settings["n_estimators"] == expected
-        assert_same(model, fit(X, y, n_estimators=expected))
+        assert_same_model(model, fit(X, y, n_estimators=expected))
     stopped = fit(X, noise, n_estimators="auto", callback=lambda step, record: step == 2)
     assert len(stopped.trees) == 2
     assert stopped.settings["n_estimators"] == 8
