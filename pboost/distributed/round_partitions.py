@@ -514,7 +514,7 @@ class RoundShard:
             RoundWeights(weight, self._are_copies, *counts),
             self._f[0],
             limits,
-            Steps(1.0, np.inf, True, 0.0, shrinkage=1.0),  # commands have the value
+            Steps(1.0, np.inf, True, 0.0),
             None,
             self._workers,
         )

@@ -56,12 +56,17 @@ class RoundWeights:
         units = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
         return np.where(self.of_rows > 0, np.maximum(units, 1.0), 0.0).astype(np.int64)
 
-    def in_exact_units(self) -> tuple[FloatArray | None, float]:
-        """Return weights as integers whose sum is exact, and their scale; None if all are 1."""
+    @property
+    def exact_scale(self) -> float:
+        """Scale of the weights from `in_exact_units`."""
+        return 1.0 if self.of_rows is None or self.are_copies else COARSE_UNITS
+
+    def in_exact_units(self) -> FloatArray | None:
+        """Return weights as integers with an exact float64 sum; None if all weights are 1."""
         if self.of_rows is None or self.are_copies:
-            return self.of_rows, 1.0
+            return self.of_rows
         units = np.maximum(np.rint(self.of_rows * COARSE_UNITS), 1.0)
-        return np.where(self.of_rows > 0, units, 0.0), COARSE_UNITS
+        return np.where(self.of_rows > 0, units, 0.0)
 
     def sum(self, values: FloatArray) -> float:
         """Return the weighted sum of numbers >= 0; it does not depend on their order."""
@@ -102,8 +107,8 @@ class Steps(NamedTuple):
     A leaf value is `rate` times a step with an absolute value of at most `step_limit`. If `solved`
     is True, the step minimizes the loss; otherwise it is a Newton step. `l2` is added to the
     Hessian of a leaf, in units of the largest weight, and `sums` is the option
-    `histogram_precision`. `shrinkage` is the option
-    `leaf_shrinkage`, and `row_weight` the weight of one row, see `weight_of_copy`.
+    `histogram_precision`. `shrinkage` is the option `leaf_shrinkage`, and `row_weight` the weight
+    of one row, see `weight_of_copy`.
     """
 
     rate: float

@@ -101,13 +101,11 @@ class Rounds:
         #: current tree.
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
-        #: With `leaf_shrinkage`: squared gradients, and weights as integers times `weight_scale`.
-        self.squares = np.empty(0)
+        #: With `leaf_shrinkage`: squared gradients, and weights as integers.
+        self.squares, self._row_weights = np.empty(0), weight
+        self.weight_units: FloatArray | None = None
         #: Sum of squared values of the last tree after shrinkage, divided by that before.
         self.kept = 0.0
-        self.weight_units, self.weight_scale = None, 1.0
-        if steps.shrinkage:
-            self.weight_units, self.weight_scale = weight.in_exact_units()
         #: Maximum number of rows whose packed gradients can be added without overflow.
         self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
@@ -393,6 +391,7 @@ class Rounds:
         """Compute the squared gradients of all rows, in units of 1 / scale."""
         if not len(self.squares):
             self.squares = np.empty(len(self.y))
+            self.weight_units = self._row_weights.in_exact_units()
         shrinkage.note_squares(self, of_gradient, scale, self.squares)
 
     @property
@@ -413,7 +412,7 @@ class Rounds:
         """Shrink the leaf values toward those of the ancestors, see `leaf_shrinkage`."""
         nodes, steps = grown.nodes, self.steps
         spread = self.leaf_sums(nodes)
-        spread *= 1.0 / self.square_scale, 1.0 / self.weight_scale
+        spread *= 1.0 / self.square_scale, 1.0 / self._row_weights.exact_scale
         step_limit = min(steps.step_limit, self.loss.limit)
         self.kept = shrinkage.shrink_leaves(
             nodes,
