@@ -121,8 +121,8 @@ class CostOptions(TypedDict, total=False):
     cost_groups : mapping or sequence of sequences of str or int, optional
         Groups of features that are acquired together, with or without names. Each group is
         charged once per row. If `feature_costs` contains the name of a group, its cost is added to
-        the costs of its features. Otherwise the cost of the group is the maximum cost of its
-        features, and the features themselves are free.
+        the costs of its features. Otherwise the group costs as much as its most expensive
+        feature, and its features are free.
     comparison_cost : float, optional
         Positive cost of a comparison, in addition to its feature. Larger values reduce the effect
         of feature costs. Default: 1 percent of the mean feature cost.

@@ -30,7 +30,7 @@ from pboost.trees.cart import (
 from pboost.trees.gradients import Steps, loss_of, task_of_loss
 from pboost.trees.pooled_growth import limits_of_growth, plain_comparisons
 from pboost.trees.regularization import (
-    check_l2,
+    check_or_auto,
     draws_columns,
     l2_of,
     plain_interactions,
@@ -66,22 +66,14 @@ TREE_OPTIONS = (
 )
 
 
-def check_rounds(name: str, option: Any) -> int | str:
-    """Return the option if it is an integer >= 1 or "auto"."""
-    if isinstance(option, str):
-        return check_choice(name, option, get_args(Auto))
-    return check_integer(name, option, min_value=1)
-
-
 class TuningOptions(TypedDict, total=False):
     """The hyperparameters of gradient boosting to tune first.
 
     Parameters
     ----------
     n_estimators : int or "auto"
-        Maximum number of trees; with the softmax loss of rounds, each with one tree per class, or
-        one tree with ``multi_strategy="multi_output_tree"``. "auto" is 200 if the data have little
-        noise, otherwise 100 (see Notes).
+        Maximum number of trees, or of rounds with the softmax loss, see `multi_strategy`. "auto" is
+        200 if the data have little noise, otherwise 100 (see Notes).
     learning_rate : float
         Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
         often generalize better.
@@ -93,8 +85,8 @@ class TuningOptions(TypedDict, total=False):
     min_samples_leaf : int
         Minimum number of training rows in a leaf.
     l2_regularization : float or "auto"
-        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. Larger
-        values shrink the leaf values. "auto" depends on the loss (see Notes).
+        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. "auto"
+        depends on the loss (see Notes).
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
         within its noise. 1 to 3 suit deep trees; 0 is off. "auto" depends on the loss (see Notes).
@@ -103,10 +95,12 @@ class TuningOptions(TypedDict, total=False):
         replacement. None uses all rows.
     max_features : int, float, "sqrt", "log2" or None
         Number or fraction of the features to consider for each split, drawn at random at each node.
-        None considers all features.
+        None considers all.
     """
 
-    n_estimators: Annotated[int | Auto, Option("auto", check_rounds)]
+    n_estimators: Annotated[
+        int | Auto, Option("auto", check_or_auto, of=check_integer, min_value=1)
+    ]
     learning_rate: Annotated[
         float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)
     ]
@@ -115,8 +109,12 @@ class TuningOptions(TypedDict, total=False):
         int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
     ]
     min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
-    l2_regularization: Annotated[float | Auto, Option("auto", check_l2)]
-    leaf_shrinkage: Annotated[float | Auto, Option("auto", check_l2)]
+    l2_regularization: Annotated[
+        float | Auto, Option("auto", check_or_auto, of=check_number, min_value=0.0)
+    ]
+    leaf_shrinkage: Annotated[
+        float | Auto, Option("auto", check_or_auto, of=check_number, min_value=0.0)
+    ]
     subsample: Annotated[float | int | None, Option(None, check_bag)]
     max_features: Annotated[FeatureCount | float | None, Option(None)]
 
@@ -128,26 +126,25 @@ class RegularizationOptions(TypedDict, total=False):
     ----------
     task : {"classification", "regression"}, optional
         Type of the target. By default, it is derived from `loss`, or else from `y`: text, booleans
-        and up to 20 distinct integers are classes, and non-integers are regression targets. With
-        more than 20 distinct integers, set `task`.
+        and up to 20 distinct integers are classes, and non-integers are regression targets.
     min_child_weight : float
         Minimum sum of Hessians in each child of a split.
     min_split_gain : float
         Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`
         (see Notes).
     max_features_per_tree : int, float, "sqrt", "log2" or None
-        Number or fraction of the features that a tree can use, drawn at random for each tree.
-        `max_features` then draws from these features. None uses all features.
+        Number or fraction of the features that a tree can use, drawn at random. `max_features` then
+        draws from these. None uses all.
     monotonic_cst : mapping of str or int to int, or sequence of int, optional
         Monotonic constraints of numerical features: predictions never decrease (1) or never
-        increase (-1) with the feature. Pass a mapping from names or positions to 1 or -1, or a
-        sequence with 1, 0 or -1 for each feature. Missing values are not constrained.
+        increase (-1) with the feature. Pass a mapping from names or positions, or a sequence with
+        1, 0 or -1 per feature. Missing values are not constrained.
     interaction_cst : sequence of sequences of str or int, optional
         Groups of features, by name or position. Each path from the root to a leaf uses features of
         one group only. Features in no group form a further group.
     max_delta_step : float, None or "auto"
-        Maximum absolute leaf value, before the multiplication by `learning_rate`. None means no
-        limit. "auto" is 4 for classification and for the Poisson loss, else None.
+        Maximum absolute leaf value, before `learning_rate`. None means no limit. "auto" is 4 for
+        classification and for the Poisson loss, else None.
     init : {"constant", "zero"}
         Decision value before the first tree: the constant that minimizes the loss, or 0.
     """
@@ -180,7 +177,7 @@ class AdvancedOptions(TypedDict, total=False):
         step, which is faster and needs a second derivative. "auto" is "line_search".
     multi_strategy : {"one_output_per_tree", "multi_output_tree"}
         Trees per round of the softmax loss: one per class, or one tree whose leaves have a value
-        for each class. The latter predicts faster.
+        for each class, which predicts faster.
     histogram_precision : {"auto", "packed", "wide"}
         Rounding of gradients and Hessians in a binned search: "packed" to 18 and 19 bits, "wide"
         to 35 bits in up to twice the time. "auto" is "wide" when a few gradients dominate.
@@ -190,7 +187,7 @@ class AdvancedOptions(TypedDict, total=False):
         ("cost_efficient"). See Notes.
     tree_comparisons : float or sequence of float, optional
         Maximum mean number of comparisons per training row in a tree with
-        ``growth="cost_efficient"`` (default 4). In a sequence, the last number is used for all
+        ``growth="cost_efficient"`` (default 4). In a sequence, the last number is used for
         further trees.
     """
 
@@ -228,7 +225,7 @@ class GradientBoostingOptions(
         for a feature, even if several trees use it. Splits are chosen by gain per cost.
     search : {"auto", "exact", "binned"}
         "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
-        much faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
+        faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
         SortedColumns.
     validation : tuple or float, optional
         Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
@@ -255,16 +252,13 @@ def fit_gradient_boosting(
 ) -> GradientBoostingModel:
     """Fit gradient-boosted trees for classification or regression.
 
-    Tune the ten parameters from `n_estimators` to `n_iter_no_change` first. Then come parameters
-    for data, random numbers and progress, further regularization, missing values and categories,
-    split search, feature costs and growth.
+    Tune the parameters from `n_estimators` to `n_iter_no_change` first.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features. Missing values go to the better child, or to the child with more training weight
-        if no training row at the node had a missing value. Categorical features are split by a set
-        of categories.
+        if no training row at the node had a missing value. Categories are split into two sets.
     y : array_like of shape (n,), optional
         Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional
@@ -278,15 +272,14 @@ def fit_gradient_boosting(
     Returns
     -------
     GradientBoostingModel
-        Use it with `predict`, `decision_function`, `staged_decision_function` and others.
+        Use it with `predict`, `decision_function` and others.
 
     Raises
     ------
     ValueError, TypeError
         If the data or an option is invalid; the message names the argument.
     MemoryError
-        If the softmax loss needs more memory than is available. It stores two numbers per class and
-        row.
+        If the softmax loss, which stores two numbers per class and row, needs too much memory.
 
     Notes
     -----
@@ -298,21 +291,19 @@ def fit_gradient_boosting(
     `l2_regularization` can cause, are made unless `min_split_gain` is positive.
 
     The default of `l2_regularization` is the weight of two rows, or of one row with the softmax and
-    squared error losses. It is 0 for other regression losses, for custom losses and for losses
-    without a second derivative. A custom loss ignores `l2_regularization` in leaf values unless
+    squared error losses. It is 0 for other regression losses, custom losses and losses without a
+    second derivative. A custom loss ignores `l2_regularization` in leaf values unless
     `leaf_update` is "newton".
 
-    `leaf_shrinkage` compares the Newton steps of two children, t**2 = (G1 / H1 - G2 / H2)**2 / v,
-    with an estimate v of the variance of the difference. From the root to the leaves, a child's
-    step is that of its parent plus the difference of both times max(0, 1 - leaf_shrinkage / t**2).
-    "auto" is 2 for the log loss and softmax, 1.5 for the squared error, and 0 for other losses,
-    "multi_output_tree" and an exact search. With ``n_estimators="auto"``, 200 trees are fitted if
-    shrinkage keeps at least 0.6 of the squared leaf values of trees 31 to 40.
+    The default of `leaf_shrinkage` is 2 for the log loss and softmax, 1.5 for the squared error,
+    and 0 for other losses, "multi_output_tree" and an exact search. With ``n_estimators="auto"``,
+    200 trees are fitted if shrinkage keeps at least 0.6 of the squared leaf values of trees 31 to
+    40.
 
-    In a binned search, gradients are rounded first, and their sums are exact. The model therefore
-    depends neither on the order of the rows nor on the processor. If the ratios of all weights to a
-    common weight are integers up to 64, a row counts as this number of copies. Only a binned search
-    supports `l2_regularization`, `min_child_weight`, `min_split_gain`, `max_features`,
+    In a binned search, sums of rounded gradients are exact, so the model depends neither on the
+    order of the rows nor on the processor. If the ratios of all weights to a common weight are
+    integers up to 64, a row counts as this number of copies. Only a binned search supports
+    `l2_regularization`, `leaf_shrinkage`, `min_child_weight`, `min_split_gain`, `max_features`,
     `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
     and values of `growth` other than "independent".
 
@@ -322,16 +313,10 @@ def fit_gradient_boosting(
 
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
     built-in loss other than softmax, it is "symmetric" if two features together predict far better
-    than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is always
-    "independent" with `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`,
-    `feature_costs`, "multi_output_tree" or an exact search. A symmetric tree has the same split in
-    all nodes of a level. From the fourth level, a "pooled" gain is 0.8 times the gain in all nodes
-    of the level plus 0.2 times the gain in the node. With "cost_efficient", use ``max_depth=None``;
-    trees then have at most 1024 leaves.
-
-    With stumps, the exponential loss, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
-    and ``l2_regularization=0``, the model is equal to the result of `fit_adaboost` with
-    ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``.
+    than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is "independent" with
+    `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`, `feature_costs`,
+    "multi_output_tree" or an exact search. With "cost_efficient", use ``max_depth=None``; trees
+    then have at most 1024 leaves.
 
     References
     ----------

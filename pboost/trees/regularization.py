@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -19,7 +19,6 @@ from pboost.values import (
     IntArray,
     check_choice,
     check_integer,
-    check_number,
     draw_key,
     shown,
 )
@@ -75,11 +74,11 @@ class Restraints:
         )
 
 
-def check_l2(name: str, option: Any) -> float | str:
-    """Return the option if it is a number >= 0 or "auto"."""
+def check_or_auto(name: str, option: Any, *, of: Callable[..., Any], **limits: Any) -> Any:
+    """Return the option if it is "auto", and otherwise the result of the check `of`."""
     if isinstance(option, str):
         return check_choice(name, option, get_args(Auto))
-    return check_number(name, option, min_value=0.0)
+    return of(name, option, **limits)
 
 
 def l2_of(option: float | str, rows: float, of_row: float) -> float:
