@@ -6,8 +6,8 @@ from pboost._core._boost_histogram cimport count_node, spare_of, subtract_child
 from pboost._core._boost_categories cimport spread_of, squares_in
 from pboost._core._boost_costs cimport take_costs
 from pboost._core._boost_round cimport (
-    CELLS_PER_ROW, Cut, LANES, Masses, Node, Open, Round, SAME_MASS, Stack, State, WORDS, is_any, is_pure,
-    kind_of, masses_of, n_groups, own_score, read_bin, step_within, sums_below,
+    CELLS_PER_ROW, Cut, LANES, LOW_UNIT, Masses, Node, Open, Round, SAME_MASS, Stack, State, WORDS,
+    curvature_in, gradient_in, is_any, is_pure, kind_of, masses_of, n_groups, own_score, read_bin, step_within, sums_below,
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
@@ -426,6 +426,49 @@ cdef inline void grow_together(Round* r) noexcept nogil:
         elif pause(&wait):
             nap(r.team, 0)
     close_post(r.team, 0, 0)
+
+
+cdef inline void sum_words(
+    const Round* r, Py_ssize_t start, Py_ssize_t stop, double* gradient, double* curvature
+) noexcept nogil:
+    """Sum the packed gradients and Hessians of a range of listed rows (OUT gradient, curvature)."""
+    cdef Py_ssize_t i
+    cdef int64_t words, low
+    cdef double unit = 1.0 if r.low == NULL else <double>LOW_UNIT
+    gradient[0] = curvature[0] = 0.0
+    while start < stop:
+        words = low = 0
+        for i in range(start, min(start + r.block, stop)):
+            if r.low == NULL:
+                words += r.packed[i]
+            else:
+                words += r.packed[r.rows[i]]
+                low += r.low[r.rows[i]]
+        gradient[0] += gradient_in(words) * unit + gradient_in(low)
+        curvature[0] += curvature_in(words) * unit + curvature_in(low)
+        start += r.block
+
+
+cdef inline void refill_nodes(const Round* r) noexcept nogil:
+    """Distribute the listed rows among the nodes of a tree, and replace the sums of the nodes."""
+    cdef Node* node
+    cdef Node* below
+    cdef Py_ssize_t e, n = r.state.nodes
+    r.node.start, r.node.stop = 0, <int32_t>r.n
+    for e in range(n):  # parents first
+        node = r.node + e
+        if node.child >= 0:
+            below = r.node + node.child
+            below[0].start, below[1].stop = node.start, node.stop
+            below[0].stop = below[1].start = node.start + <int32_t>part_node(r, node, True)
+    for e in range(n - 1, -1, -1):
+        node = r.node + e
+        if node.child < 0:
+            sum_words(r, node.start, node.stop, &node.gradient, &node.curvature)
+        else:
+            below = r.node + node.child
+            node.gradient = below[0].gradient + below[1].gradient
+            node.curvature = below[0].curvature + below[1].curvature
 
 
 cdef inline void take_place(Round* r, int who) noexcept nogil:

@@ -1,8 +1,9 @@
 """Boosting rounds on binned features: gradients, tree growth, leaf values and decision values.
 
 A round uses arrays of the caller (see `Rounds` in trees/tree_rounds.py). First call `slopes`, or write the
-gradients and Hessians to the arrays. Then call `begin`, `grow` until it returns True, `add_leaves` and, for
-rows that were not used for the tree, `add_others`. Results do not depend on the order of rows.
+gradients and Hessians to the arrays. Then call `pack`, `begin`, `grow` until it returns True, `add_leaves` and,
+for rows that were not used for the tree, `add_others`. A tree can also be grown on some of the packed rows; then
+call `refill` after `grow`. Results do not depend on the order of rows.
 """
 from libc.math cimport fabs, isfinite, rint
 
@@ -15,7 +16,7 @@ from pboost._core._boost_histogram cimport (
 from pboost._core._boost_gains cimport Sets, gains_of
 from pboost._core._boost_grow cimport (
     Parting, find_cut, grow_together, is_smoothed, list_preorder, make_children, make_root, note_leaf,
-    other_child, part_rows, pieces_of, put_sides, sum_root,
+    other_child, part_rows, pieces_of, put_sides, refill_nodes, sum_root, sum_words,
 )
 from pboost._core._boost_leaf cimport (
     IS_OF_MARGIN, N_LOSSES, OF_CURVATURE, OF_GRADIENT, OF_WIDE, SHARES, Far, Leaf, Look, LossPasses, Rows,
@@ -161,15 +162,12 @@ def units(arrays, double steepest, double most):
     return power_below(steepest, gradient_bits), power_below(most, curvature_bits), curvature_bits
 
 
-def begin(arrays, double gradient_scale, double curvature_scale):
-    """Pack the gradients and Hessians of the listed rows, and create the root."""
+def begin(arrays):
+    """Create the root from the packed gradients of the listed rows."""
     cdef Round r = read_round(arrays, &passes)
-    cdef Rows rows = read_rows(arrays)
-    cdef const double* residual = residual_of(arrays)
     cdef const double[:, :, :] root = arrays.root
     cdef Counted counted
     with nogil:
-        pack_all(&r, &rows, residual, &loss_passes, gradient_scale, curvature_scale)
         make_root(&r)
         if root is None or r.low != NULL:
             count_node(&r, r.node, r.masses)
@@ -207,6 +205,16 @@ def grow(arrays, Py_ssize_t cells):
             if r.state.leaves == r.max_leaves:
                 end_best(&r)
     return r.state.open == 0
+
+
+def refill(arrays):
+    """Distribute the listed rows among the leaves of a tree that was grown on some of them.
+
+    The packed gradients are those of the listed rows. Their sums replace the sums of the nodes.
+    """
+    cdef Round r = read_round(arrays, &passes)
+    with nogil:
+        refill_nodes(&r)
 
 
 def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):
@@ -464,8 +472,6 @@ def add_others(
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t n = rows.shape[0]
     cdef Added all
-    if n == 0:
-        return
     all.r, all.node, all.n = &r, <const Node*>to_read(nodes, sizeof(Node)), len(nodes)
     all.f, all.children, all.others = <double*>to_write(arrays.f, sizeof(double)), &children[0, 0], &rows[0]
     all.words = &subset[0, 0] if subset.shape[0] else NULL
@@ -745,7 +751,8 @@ cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
     """Copy the rows of each leaf, so that `sums` can read them.
 
-    OUT found (k, 5): the bounds as in `farthest`, the largest weight, and the number of copies.
+    OUT found (k, 5): the bounds as in `farthest`, the largest weight, and the number of copies; with (k, 7),
+    also the sums of packed gradients and Hessians.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
@@ -754,10 +761,12 @@ def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
     cdef Leaf leaf
     cdef Gather all
     check_spans(arrays, spans)
-    if found.shape[0] != spans.shape[0] or found.shape[1] != 5:
-        raise ValueError("gather: expected five numbers of each leaf")
+    if found.shape[0] != spans.shape[0] or found.shape[1] not in (5, 7):
+        raise ValueError("gather: expected five or seven numbers of each leaf")
     leaf.who, leaf.passes = 0, &loss_passes
     with nogil:
+        for i in range(spans.shape[0] if found.shape[1] == 7 else 0):
+            sum_words(&r, spans[i, 0], spans[i, 1], &found[i, 5], &found[i, 6])
         for i in range(spans.shape[0]):
             gather_leaf(
                 &r, &rows, &leaf, &all, spans[i, 0], spans[i, 0], weight, spans[i, 1] - spans[i, 0])

@@ -19,6 +19,7 @@ from pboost.distributed.partition_rounds import ShardedRounds, ShardedSoftmax, T
 from pboost.distributed.round_partitions import (
     AddTree,
     BeginFit,
+    DrawRows,
     HeldOutLoss,
     PartRange,
     RoundShard,
@@ -43,8 +44,8 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
     what = None
     if not is_of_package(loss) or loss.name not in SUMMED:
         what = f"loss: {loss}"
-    for name, value in (("subsample", None), ("feature_costs", None), ("tree_comparisons", None)):
-        if options[name] is not value:
+    for name in ("feature_costs", "tree_comparisons"):
+        if options[name] is not None:
             what = f"{name}: {shown(options[name])}"
     if options["growth"] == "cost_efficient" or options["search"] == "exact":
         name = "growth" if options["growth"] == "cost_efficient" else "search"
@@ -229,15 +230,22 @@ class PartRows:
         case = self._talk, problem, loss, weights, growing.limits, growing.steps
         if isinstance(loss, Softmax):
             return ShardedSoftmax(*case, growing.restraints, self.n_classes)
-        return ShardedRounds(*case, growing.restraints)
+        rounds = ShardedRounds(*case, growing.restraints)
+        rounds.draws_rows = self._share < 1.0
+        return rounds
 
-    def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
-        """Return True: each tree is fitted to all rows."""
-        return True
+    def begin_draws(self, share: float, seed: int) -> None:
+        """Prepare to draw this fraction of the rows for the trees of each round."""
+        self._share, self._seed = share, seed
 
     def listed(self, number: int) -> Any:
-        """Return the number of rows, which stands for the rows of a tree."""
-        return range(self._n_used)
+        """Return the number of rows on which the trees of a round are grown, as a range."""
+        if self._share == 1.0:
+            return range(self._n_used)
+        n = int(self._talk.ask(DrawRows(number, self._share, self._seed)).total[0])
+        if n == 0:
+            self._talk.tell(DrawRows(number, 1.0, self._seed))
+        return range(n or self._n_used)
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Raise an error: the decision values are stored in the partitions, see `add_fitted`."""

@@ -126,6 +126,8 @@ class ShardedRounds(Rounds):
     #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
+    #: Whether trees are grown on some of the rows.
+    draws_rows = False
     #: Scales of the last tree as a guess for the next tree, and the results of the partitions: the
     #: number of large gradients, the number of nonzero gradients, and the sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
@@ -162,7 +164,7 @@ class ShardedRounds(Rounds):
     def look(self) -> None:
         """Compute the derivatives in the partitions, and the mean loss."""
         guess, self._guessed = None, None
-        if self._packed is not None:  # valid while gradients at most double
+        if self._packed is not None and not self.draws_rows:  # valid while gradients at most double
             guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
         answer = self.talk.ask(MaxMargin() if guess is None else guess)
         scale, largest = boost.loss_scale(self, self._sign * answer.maxima[0], *answer.maxima[1:3])
@@ -175,8 +177,14 @@ class ShardedRounds(Rounds):
         total = float(answer.total[0]) / scale if np.isfinite(largest) else largest
         self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
 
-    def list_rows(self, rows: IntArray) -> None:
-        """Do nothing, because partitions use all rows with positive weight."""
+    @property
+    def used_rows(self) -> Any:
+        """The number of rows of positive weight, as a range; the partitions list these rows."""
+        return range(self.n_used)
+
+    def list_rows(self, rows: Any) -> None:
+        """Set the number of rows on which a tree is grown."""
+        self.n_listed = len(rows)
 
     def is_uneven(self) -> bool:
         """Return whether quantization would leave too few bits for most gradients."""
@@ -190,8 +198,9 @@ class ShardedRounds(Rounds):
 
     # ------------------------------------------------------------------ growth
 
-    def _begin(self, of_gradient: float, of_curvature: float) -> None:
+    def _begin(self, rows: Any, of_gradient: float, of_curvature: float) -> None:
         """Quantize the derivatives in these units, and make the root."""
+        self.list_rows(rows)
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class, self.square_scale
         packed = Quantise(of_gradient, of_curvature, *how)
@@ -225,6 +234,21 @@ class ShardedRounds(Rounds):
             threads.check_stop()
         if self.max_leaf_nodes:
             self._keep_best()
+
+    def _refill(self) -> None:
+        """Distribute all rows among the leaves of a tree that was grown on some of them."""
+        node = self.node[: int(self.state["nodes"])]
+        leaves = np.flatnonzero(node["feature"] < 0)
+        answer = self.talk.ask(GatherLeaves(self._key[leaves]))
+        total, sums = np.split(answer.total, [len(answer.total) - 3 * len(leaves)])
+        self._ends = Answer(total, answer.maxima)
+        n_rows, node["gradient"][leaves], node["curvature"][leaves] = sums.reshape(3, -1)
+        node["start"], node["stop"][leaves] = 0, n_rows
+        for e in np.flatnonzero(node["feature"] >= 0)[::-1].tolist():  # children first
+            below, above = node[node["child"][e] : node["child"][e] + 2]
+            for name in ("gradient", "curvature", "stop"):
+                node[name][e] = below[name] + above[name]
+        self.list_rows(self.used_rows)
 
     def _is_pooled(self, opened: Array) -> bool:
         """Return whether the splits of open nodes are chosen by their total gain."""
@@ -316,9 +340,8 @@ class ShardedRounds(Rounds):
     def _split(self, batch: Array, is_last: bool) -> Array:
         """Split nodes and return their open children; `is_last`: no other node is open."""
         is_counted = not self._is_pooled(batch)
-        halves = self._halves(
-            batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
-        )
+        is_last = is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
+        halves = self._halves(batch, is_last and self.n_listed == self.n_used)
         if not halves.mixed[0, 0]:  # the root
             self._leave(batch["node"].astype(np.intp))
             batch["n_below"], self._ends = -1, None
@@ -443,7 +466,7 @@ class ShardedRounds(Rounds):
         spread[self._leaf] = self._sums.T
         return spread
 
-    def add(self, grown: Grown, rows: IntArray) -> None:
+    def add(self, grown: Grown) -> None:
         """Add the grown tree to the decision values in the partitions."""
         self.talk.tell(AddUpdate(grown.nodes["mean"][self._leaf]))
 
@@ -483,9 +506,9 @@ class ShardedSoftmax(ClassRounds):
         """Set the class of the next tree."""
         self.tree_rounds.take_class(k, float(self.steepest[k]), float(self.most_curved[k]))
 
-    def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
+    def add_class(self, k: int, grown: Grown) -> None:
         """Add a tree to the decision values of a class."""
-        self.tree_rounds.add(grown, rows)
+        self.tree_rounds.add(grown)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
         """Add the trees of a round of an earlier fit to the decision values."""

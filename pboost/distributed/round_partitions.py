@@ -18,6 +18,7 @@ from pboost._core import boost, softmax
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import MAX_BINS
 from pboost.data.read.check_xy import times_power
+from pboost.data.row_draws import RowDraws, row_hashes
 from pboost.data.targets import least_rest
 from pboost.distributed.engine import PartialSums, sum_parts
 from pboost.distributed.tree_partitions import Answer, TreeShard, problem_of_rows
@@ -134,6 +135,17 @@ class Guessed(NamedTuple):
     scale: float
     steepest: float
     packed: Quantise
+
+
+class DrawRows(NamedTuple):
+    """Command to grow the next trees on drawn rows, see `RowDraws`; requests their number.
+
+    With a `share` of 1, trees are grown on all rows.
+    """
+
+    number: int
+    share: float
+    seed: int
 
 
 class SplitNodes(NamedTuple):
@@ -319,6 +331,8 @@ class RoundShard:
         self._has_slopes = self._has_words = False
         self._begun_as: Quantise | None = None
         self._spans: list[tuple[int, int]] = []
+        #: Splits of the current tree so far.
+        self._splits = list[SplitNodes]()
         self._leaves = np.empty((0, 2), dtype=np.int64)
 
     merge = staticmethod(TreeShard.merge)
@@ -500,6 +514,8 @@ class RoundShard:
         self._is_shrunk = False
         listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         self._listed: IntArray = listed.astype(np.int32)
+        self._drawn: IntArray | None = None
+        self._hashes: NDArray[np.uint64] | None = None
         copies = int(weight.sum()) if self._are_copies and weight is not None else len(listed)
         counts = len(listed), copies, command.most_copies, float(copies)
         self._loss, self._f = command.loss, np.repeat(command.bias[:, None], n, axis=1)
@@ -601,10 +617,10 @@ class RoundShard:
         if command == self._begun_as:  # the guess was right
             self._begun_as = None
             return None
-        arrays, n = self._rounds, len(self._listed)
-        self._spans, self._class = [(0, n)], command.of_class
+        arrays = self._rounds
+        self._splits, self._class = [], command.of_class
         self._is_shrunk = command.square_scale > 0
-        arrays.n_listed, arrays.rows[:n] = n, self._listed
+        arrays.list_rows(self._listed)
         self._has_words = not self._is_past
         if self._has_words:
             if self._residual is not None:
@@ -618,6 +634,9 @@ class RoundShard:
             if command.square_scale:
                 arrays.note_squares(command.gradient, command.square_scale)
             boost.pack(arrays, command.gradient, command.curvature)
+        if self._drawn is not None:
+            (arrays.draw_rows if self._has_words else arrays.list_rows)(self._drawn)
+        self._spans = [(0, arrays.n_listed)]
         self._has_slopes = False
         if not is_asked:
             return None
@@ -639,6 +658,36 @@ class RoundShard:
         """Return the first and last position of the rows of nodes, shape (k, 2)."""
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
+    def _part(self, command: SplitNodes, counted: IntArray) -> FloatArray:
+        """Partition the rows of nodes; return the number of rows of each left child."""
+        spans, n_below = self._spans_of(command.node), np.empty(len(command.node))
+        what = command.feature, command.above, counted, self._has_words
+        boost.split(self._rounds, spans, *what, n_below)
+        for (start, stop), n in zip(spans.tolist(), n_below.tolist(), strict=True):
+            middle = start + int(n)
+            self._spans += [(start, middle), (middle, stop)]
+        return n_below
+
+    def _draw(self, command: DrawRows, is_asked: bool) -> Answer | None:
+        self._drawn = None
+        if command.share < 1.0:
+            if self._hashes is None:
+                self._hashes = row_hashes(self._columns, self._y)
+            drawn = RowDraws(self._hashes, command.share, command.seed).drawn(command.number)
+            self._drawn = self._listed[drawn[self._listed]]
+        rows = self._listed if self._drawn is None else self._drawn
+        return Answer(np.array([float(len(rows))]), _NO_NUMBERS) if is_asked else None
+
+    def _refill(self) -> None:
+        """Distribute all rows among the leaves of a tree that was grown on drawn rows."""
+        if self._has_words:
+            self._rounds.list_again()
+        else:
+            self._rounds.list_rows(self._listed)
+        self._spans = [(0, len(self._listed))]
+        for command in self._splits:
+            self._part(command, np.zeros(len(command.node), dtype=np.int32))
+
     def _split(self, command: SplitNodes, is_asked: bool) -> Answer | None:
         arrays, k = self._rounds, len(command.node)
         spans, is_counted = self._spans_of(command.node), command.counted >= 0
@@ -647,12 +696,9 @@ class RoundShard:
             boost.look_at(arrays, spans[:1], command.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
         n_counted = int(is_counted.sum())
         totals, (numbers, masses) = self._room(3 * k, n_counted if is_asked else 0)
-        what = command.feature, command.above, command.counted, self._has_words
-        boost.split(arrays, spans, *what, numbers[:k])
         first = len(self._spans)
-        for (start, stop), n_below in zip(spans.tolist(), numbers[:k].tolist(), strict=True):
-            middle = start + int(n_below)
-            self._spans += [(start, middle), (middle, stop)]
+        numbers[:k] = self._part(command, command.counted)
+        self._splits.append(command)
         ends = self._at_leaves(command.leaves) if len(command.leaves) else None
         if not is_asked:
             return None
@@ -685,26 +731,31 @@ class RoundShard:
         return Answer(counts, _NO_NUMBERS)
 
     def _gathered(self, command: GatherLeaves, is_asked: bool) -> Answer | None:
+        if self._drawn is not None:
+            self._refill()
         answer = self._at_leaves(command.leaves)
         return answer if is_asked else None
 
     def _at_leaves(self, leaves: IntArray) -> Answer | None:
         """Gather the rows of leaves; return bounds of their losses, weights and copies.
 
-        With `leaf_shrinkage`, the sums of squared gradients and of weights follow the copies.
+        With `leaf_shrinkage`, the sums of squared gradients and of weights follow the copies. If
+        the tree was grown on drawn rows, the numbers of rows and the sums of derivatives are last.
         """
         self._leaves = self._spans_of(leaves)
         if self._is_past:
             return None
-        sums = np.empty((len(leaves), 5))
+        sums = np.empty((len(leaves), 5 if self._drawn is None else 7))
         boost.gather(self._rounds, self._leaves, sums)
         sums[:, 0] *= self._sign
-        totals = sums[:, 4:]
+        totals = sums[:, 4:5]
         if self._is_shrunk:
             nodes = np.zeros(len(leaves), dtype=NODE)
             nodes["start"], nodes["stop"] = self._leaves.T
             nodes["feature"] = -1
             totals = np.column_stack([totals, self._rounds.leaf_sums(nodes)])
+        if self._drawn is not None:
+            totals = np.column_stack([totals, np.diff(self._leaves, axis=1), sums[:, 5:]])
         return Answer(totals.T.ravel(), sums[:, :4])
 
     def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:
@@ -734,6 +785,7 @@ class RoundShard:
         GradientRange: _sizes,
         Guessed: _guessed,
         Quantise: _packed,
+        DrawRows: _draw,
         SplitNodes: _split,
         Counted: _counted,
         Tallied: _tallied,

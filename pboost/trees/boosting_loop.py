@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pboost._core import boost
-from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.read.check_xy import scaled_weights
 from pboost.data.read.convert import Features
-from pboost.data.resampling import make_bags
+from pboost.data.row_draws import RowDraws, drawn_share, row_hashes
 from pboost.data.targets import weight_of_copy
 from pboost.data.training_data import Problem
 from pboost.growth.graph_growth import STOPPED, Callback, GradientBoostingStep
@@ -32,7 +32,7 @@ from pboost.trees.random_forest import nodes_of_rows
 from pboost.trees.regularization import Restraints, draws_columns
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.tree_rounds import ExactRounds, Rounds
-from pboost.values import Array, Bar, FloatArray
+from pboost.values import Array, Bar, FloatArray, draw_key
 
 #: With ``n_estimators="auto"``, the number of rounds after which a fit chooses their total number,
 #: and the number of rounds before that which it looks at.
@@ -89,11 +89,11 @@ class SumRows(Protocol):
     def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
         """Return the object that grows the trees of a round."""
 
-    def begin_bags(self, bag: object, generator: np.random.Generator) -> bool:
-        """Prepare the subsamples; return whether each tree uses all rows."""
+    def begin_draws(self, share: float, seed: int) -> None:
+        """Prepare to draw this fraction of the rows for the trees of each round."""
 
     def listed(self, number: int) -> Any:
-        """Return the rows in the subsample of a tree."""
+        """Return the rows on which the trees of a round are grown."""
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Return the values of a tree of an earlier fit for all rows."""
@@ -188,22 +188,22 @@ class TableRows:
         weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
         return ExactRounds(problem, y, loss, weight, f, limits, steps, workers.n_threads)
 
-    def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
-        """Prepare the subsamples; return whether each tree uses all rows."""
-        entries = self.problem.entries
-        case = self._weight, len(self._y), bag, False, generator
-        self._bags = make_bags(*case, entries=entries, name="subsample")
-        self._rows = self._bags.rows
-        if entries is not None:
-            self._rows = np.flatnonzero(self._weight > 0).astype(np.int32)
-        self._is_whole = self._bags.size == len(self._bags.rows)
-        return self._is_whole
+    def begin_draws(self, share: float, seed: int) -> None:
+        """Prepare to draw this fraction of the rows for the trees of each round."""
+        self._rows, self._draws = np.flatnonzero(self._weight > 0).astype(np.int32), None
+        if share < 1.0:
+            # All entries of a row are drawn together, so the hash leaves out their classes.
+            target = self._y if self.problem.entries is None else None
+            columns = self.problem.columns
+            assert isinstance(columns, SortedColumns | BinnedColumns)
+            self._draws = RowDraws(row_hashes(columns, target), share, seed)
 
     def listed(self, number: int) -> Any:
-        """Return the rows in the subsample of a tree."""
-        if self._is_whole:
+        """Return the rows on which the trees of a round are grown."""
+        if self._draws is None:
             return self._rows
-        return np.flatnonzero(self._bags.draw(number)[0] > 0).astype(np.int32)
+        drawn = self._rows[self._draws.drawn(number)[self._rows]]
+        return drawn if len(drawn) else self._rows
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Return the values of a tree of an earlier fit for all rows."""
@@ -354,10 +354,10 @@ class SumFit:
         self.classes, self.workers = classes, workers
         self.trees: list[Any] = []
         self.end = ""
-        uses_all_rows = rows.begin_bags(settings["subsample"], generator)
-        self.is_same = uses_all_rows and not draws_columns(
-            settings
-        )  # each tree uses all rows and features
+        share = drawn_share(settings["subsample"], rows.n_copies())
+        rows.begin_draws(share, draw_key(generator) if share < 1.0 else 0)
+        #: Whether each tree uses all rows and features.
+        self.is_same = share == 1.0 and not draws_columns(settings)
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["init"] == "constant"
         self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias

@@ -91,8 +91,8 @@ class TuningOptions(TypedDict, total=False):
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
         within its noise. 1 to 3 suit deep trees; 0 is off. "auto" depends on the loss (see Notes).
     subsample : float, int or None
-        Number of training rows for each tree, or fraction in (0, 1]. The rows are drawn without
-        replacement. None uses all rows.
+        Fraction of the training rows on which each tree is grown, in (0, 1], or their mean number.
+        Leaf values are those of all rows. None uses all rows.
     max_features : int, float, "sqrt", "log2" or None
         Number or fraction of the features to consider for each split, drawn at random at each node.
         None considers all.
@@ -235,7 +235,8 @@ class GradientBoostingOptions(
         Number of trees without improvement on the validation set after which training stops.
         Requires `validation`. Default: 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Seed for `subsample`, `validation` and the random selection of features.
+        Seed for `subsample`, `validation` and the random selection of features. With `subsample`,
+        None is the seed 0.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with its number and a
         `pboost.growth.graph_growth.GradientBoostingStep`. Return True to stop.
@@ -341,6 +342,8 @@ def fit_gradient_boosting(
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
+    if options["rng"] is None and draws_rows(options):
+        options = {**options, "rng": 0}
     data = FitData.of(X, y, options)
     task: Task | None = options["task"]
     if loss is None:
@@ -499,10 +502,14 @@ def _held(loss: Loss) -> float:
 
 def draws(settings: Mapping[str, object]) -> bool:
     """Return whether a fit with these settings draws random rows or features."""
-    bag = settings["subsample"]
-    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # the integer 1 means one row
     is_validated = settings.get("validation", GIVEN) != GIVEN
-    return not is_all or is_validated or draws_columns(settings)
+    return draws_rows(settings) or is_validated or draws_columns(settings)
+
+
+def draws_rows(settings: Mapping[str, object]) -> bool:
+    """Return whether a fit with these settings grows trees on drawn rows."""
+    bag = settings["subsample"]
+    return not (bag is None or (isinstance(bag, float) and bag == 1.0))  # the integer 1: one row
 
 
 def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:

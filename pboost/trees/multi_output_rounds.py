@@ -225,7 +225,8 @@ class VectorRounds(SoftmaxRounds):
 
             self._share(work, len(self.f), len(rows))
         else:
-            self.tree_rounds.add_each(grown, self.f, grown.value, rows)
+            others = np.setdiff1d(np.arange(len(self.tree_rounds.y)), rows)
+            self.tree_rounds.add_each(grown, self.f, grown.value, others)
         self.look()
         return [grown]
 

@@ -77,8 +77,8 @@ class ClassRounds:
         """Prepare the growth of the tree of a class on `n_rows` rows."""
         raise NotImplementedError
 
-    def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
-        """Add a tree, grown on the listed rows, to the decision values of a class."""
+    def add_class(self, k: int, grown: Grown) -> None:
+        """Add a tree to the decision values of a class."""
         raise NotImplementedError
 
     def grow(self, rows: IntArray) -> list[Any] | None:
@@ -89,7 +89,7 @@ class ClassRounds:
             grown = self.tree_rounds.grown(rows)
             if grown is None:
                 return None
-            self.add_class(k, grown, rows)
+            self.add_class(k, grown)
             trees.append(grown)
             kept += self.tree_rounds.kept
         self.kept = kept / self.n_trees
@@ -183,12 +183,12 @@ class SoftmaxRounds(ClassRounds):
             *parts, None if self.roots is None else self.roots.of(k, self, n_rows)
         )
 
-    def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
-        """Add a tree, grown on the listed rows, to the decision values of a class."""
+    def add_class(self, k: int, grown: Grown) -> None:
+        """Add a tree to the decision values of a class."""
         self.tree_rounds.f = self.f[k]
-        self.tree_rounds.add(grown, rows)
+        self.tree_rounds.add(grown)
         if self.pays:
-            self.tree_rounds.pay(grown, rows)
+            self.tree_rounds.pay(grown)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
         """Add the trees of a round of an earlier fit; `values` returns the values of a tree."""

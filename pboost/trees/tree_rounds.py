@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost, shrinkage, softmax
@@ -241,8 +243,8 @@ class Rounds:
         """Grow and add a tree on the listed rows; return None on overflow."""
         grown = self.grown(rows)
         if grown is not None:
-            self.add(grown, rows)
-            self.pay(grown, rows)
+            self.add(grown)
+            self.pay(grown)
             self.look()
         return grown
 
@@ -251,8 +253,7 @@ class Rounds:
         limit = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
         if not (self.steepest <= limit and self.most_curved <= limit):
             return None
-        self.n_listed = len(rows)
-        self.list_rows(rows)
+        self.list_rows(self.used_rows)
         sums = self.steps.sums
         self.is_wide = sums == "wide" or (sums == "auto" and self.is_uneven())
         if self.is_wide and not len(self.low):
@@ -260,9 +261,11 @@ class Rounds:
         self.number += 1
         self.comparisons = self.bound_of(self.number)
         *units, bits = boost.units(self, self.steepest, self.most_curved)
-        self._begin(*units)
+        self._begin(rows, *units)
         self._count_in(*units)
         self._grow_nodes()
+        if len(rows) < self.n_used:
+            self._refill()
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]
         self._find_steps(grown, unit)
@@ -272,11 +275,47 @@ class Rounds:
             self._bound_steps(grown.nodes, self.steps.rate * unit)
         return grown
 
-    def _begin(self, of_gradient: float, of_curvature: float) -> None:
-        """Pack the gradients and Hessians of the rows in these units, and initialize the root."""
+    def _begin(self, rows: IntArray, of_gradient: float, of_curvature: float) -> None:
+        """Pack the derivatives of all rows in these units, and make a root of the listed rows."""
         if self.steps.shrinkage:
             self.note_squares(of_gradient, self.square_scale)
-        boost.begin(self, of_gradient, of_curvature)
+        boost.pack(self, of_gradient, of_curvature)
+        if len(rows) < self.n_used:
+            self.draw_rows(rows)
+        boost.begin(self)
+
+    def draw_rows(self, rows: IntArray) -> None:
+        """List some of the rows, and keep the packed gradients of all rows for `list_again`."""
+        if not self.is_wide:  # otherwise, the packed gradients are in the order of all rows
+            n = self.n_used
+            self.packed_of_all = self.packed[:n].copy()
+            place = rows if n == len(self.y) else np.searchsorted(self.used_rows, rows)
+            self.packed[: len(rows)] = self.packed_of_all[place]
+        self.list_rows(rows)
+
+    def list_again(self) -> None:
+        """List all rows, after the growth of a tree on some of them."""
+        self.list_rows(self.used_rows)
+        if not self.is_wide:
+            self.packed[: self.n_used] = self.packed_of_all
+
+    def _refill(self) -> None:
+        """Distribute all rows among the leaves of a tree that was grown on some of them."""
+        self.list_again()
+        boost.refill(self)
+
+    @cached_property
+    def used_rows(self) -> IntArray:
+        """Rows of positive weight."""
+        is_used = np.ones(len(self.y), bool) if self.weight is None else self.weight > 0
+        return np.flatnonzero(is_used).astype(np.int32)
+
+    @cached_property
+    def other_rows(self) -> NDArray[np.intp]:
+        """Rows of weight 0, for example those of a validation set."""
+        if self.weight is None:
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(self.weight <= 0)
 
     def _grow_nodes(self) -> None:
         """Split nodes until no open node is left."""
@@ -285,6 +324,7 @@ class Rounds:
 
     def list_rows(self, rows: IntArray) -> None:
         """Set the rows on which a tree is grown."""
+        self.n_listed = len(rows)
         self.rows[: len(rows)] = rows
 
     def is_uneven(self) -> bool:
@@ -296,29 +336,29 @@ class Rounds:
         later = (number - 1) // self.per_round
         return self.bounds[min(later, len(self.bounds) - 1)] if self.bounds else 0.0
 
-    def add(self, grown: Grown, rows: IntArray) -> None:
-        """Add the new tree, grown on the listed rows, to the decision values of all rows."""
-        n = len(self.y)
+    def add(self, grown: Grown) -> None:
+        """Add the new tree to the decision values of all rows."""
         boost.add_leaves(self, grown.nodes)
-        if len(rows) < n:
-            others = np.ones(n, dtype=bool)
-            others[rows] = False
-            boost.add_others(
-                self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
-            )
+        self.add_to(grown, self.other_rows)
+
+    def add_to(self, grown: Grown, others: NDArray[np.intp]) -> None:
+        """Add a tree to the decision values of rows that it was not grown on."""
+        if len(others):
+            boost.add_others(self, grown.nodes, grown.children, grown.subset, others)
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
         """Add a tree of an earlier fit; `values` returns its values for all rows."""
         self.f += values(tree)
 
-    def pay(self, grown: Grown, rows: IntArray) -> None:
+    def pay(self, grown: Grown) -> None:
         """Record the features that rows have paid for in the new tree."""
         if self.payments is None:
             return
         numbered = replace(grown, nodes=grown.nodes.copy())
         leaf = np.zeros((1, len(self.y)))
         f = self.f
-        self.add_each(numbered, leaf, np.arange(len(grown.nodes), dtype=np.float64)[:, None], rows)
+        numbers = np.arange(len(grown.nodes), dtype=np.float64)[:, None]
+        self.add_each(numbered, leaf, numbers, self.other_rows)
         self.f = f
         leaf_of = leaf[0].astype(np.intp)
         self.payments.pay(grown.nodes["feature"], grown.children, leaf_of)
@@ -330,11 +370,17 @@ class Rounds:
             leaf = nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
             self.payments.pay(tree.column, tree.children, leaf.astype(np.intp))
 
-    def add_each(self, grown: Grown, f: FloatArray, value: FloatArray, rows: IntArray) -> None:
-        """Add a tree with several values (n_nodes, J) per node to decision values f (J, n)."""
+    def add_each(
+        self, grown: Grown, f: FloatArray, value: FloatArray, others: NDArray[np.intp]
+    ) -> None:
+        """Add a tree with several values (n_nodes, J) per node to decision values f (J, n).
+
+        `others` are the rows that the tree was not grown on.
+        """
         for k, of_class in enumerate(f):
             self.f, grown.nodes["mean"] = of_class, value[:, k]
-            self.add(grown, rows)
+            boost.add_leaves(self, grown.nodes)
+            self.add_to(grown, others)
 
     def _count_in(self, of_gradient: float, of_curvature: float) -> None:
         """Set the parameters that depend on the units of gradients and Hessians."""
@@ -514,12 +560,15 @@ class ExactRounds:
         """Grow and add a tree on the listed rows; return None on overflow."""
         tree = self.grown(rows)
         if tree is not None:
-            self.add(tree, rows)
+            self.add(tree)
             self.look()
         return tree
 
     def grown(self, rows: IntArray) -> Tree | None:
-        """Return a tree grown on the listed rows, or None on overflow."""
+        """Return a tree grown on the listed rows, or None on overflow.
+
+        The leaf values are those of all rows.
+        """
         y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
         input_rows = self.problem.input_rows(rows)
         response = working_response(self.loss, y, f, weight, input_rows)
@@ -531,7 +580,8 @@ class ExactRounds:
         problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
         tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
         self.node = nodes_of_rows(tree, problem, np.arange(len(self.y)))
-        node = self.node[rows]
+        used = self.used
+        y, f, weight, node = self.y[used], self.f[used], self.weight[used], self.node[used]
         value = np.zeros(tree.n_nodes)
         order = np.argsort(node, kind="stable")
         count = np.bincount(node)
@@ -542,7 +592,7 @@ class ExactRounds:
         )
         return replace(tree, value=value)
 
-    def add(self, tree: Tree, rows: IntArray) -> None:
+    def add(self, tree: Tree) -> None:
         """Add the new tree to the decision values of all rows."""
         self.f += tree.value[self.node]
 

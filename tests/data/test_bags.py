@@ -1,4 +1,4 @@
-"""`max_samples` and `subsample`: a fraction or a number of rows, with one meaning everywhere."""
+"""`max_samples`: a fraction or a number of rows, with one meaning everywhere."""
 
 from __future__ import annotations
 
@@ -26,13 +26,6 @@ DRAWN = {
     "forest": lambda **o: pb.fit_random_forest(X, Y, n_estimators=2, bootstrap=False, rng=0, **o)[
         0
     ].n_rows[0],
-    "stagewise": lambda max_samples, **o: (
-        pb.fit_gradient_boosting(
-            X, Y, loss="log_loss", n_estimators=2, rng=0, subsample=max_samples, **o
-        )
-        .trees[0]
-        .n_rows[0]
-    ),
     "sbpmt": lambda **o: (
         pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=1, max_iter=1, rng=0, **o)
         .class_rows[0]
@@ -70,16 +63,14 @@ def test_a_share_is_rounded(builder):
 def test_of_rows_of_positive_weight(builder):
     assert DRAWN[builder](max_samples=None, sample_weight=WEIGHT) == 41
     assert DRAWN[builder](max_samples=0.5, sample_weight=WEIGHT) == 20
-    with pytest.raises(
-        ValueError, match=r"^(max_samples|subsample): expected at most 41, the number of rows"
-    ):
+    with pytest.raises(ValueError, match=r"^max_samples: expected at most 41, the number of rows"):
         DRAWN[builder](max_samples=42, sample_weight=WEIGHT)
 
 
 @each_builder
 @pytest.mark.parametrize("bag", [0, -1, 0.0, 1.5, float("nan"), True, "half", [0.5], 10**12])
 def test_neither(builder, bag):
-    with pytest.raises((ValueError, TypeError), match=r"^(max_samples|subsample): expected"):
+    with pytest.raises((ValueError, TypeError), match=r"^max_samples: expected"):
         DRAWN[builder](max_samples=bag)
 
 

@@ -194,7 +194,6 @@ def refused():
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
     forest = pb.fit_random_forest(columns, y, n_estimators=2, rng=0)
     total = pb.fit_gradient_boosting(columns, y, n_estimators=2)
-    bagged = pb.fit_gradient_boosting(columns, y, n_estimators=2, subsample=0.5, rng=0)
     exact = pb.fit_gradient_boosting(columns.codes.T * 1.0, y, n_estimators=2, search="exact")
     hinge = pb.fit_gradient_boosting(columns, y, n_estimators=2, loss="hinge")
     words = pb.fit_adaboost(columns, np.where(y, "a", "b"), n_estimators=2)
@@ -209,7 +208,6 @@ def refused():
             ValueError,
             "expected the rows of the first fit in the same order",
         ),
-        (bagged, {"n_estimators": 2}, missing, "subsample: 0.5 needs all rows in one place"),
         (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
         (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
         (

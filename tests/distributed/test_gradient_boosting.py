@@ -287,7 +287,6 @@ def test_callbacks_are_told_of_every_step():
         ({"growth": "wild"}, ValueError, "growth"),
         ({"n_estimators": 0}, ValueError, "n_estimators"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
-        ({"subsample": 0.5}, NotImplementedError, "subsample"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
         ({"feature_costs": {0: 1.0}}, NotImplementedError, "feature_costs"),
         ({"monotonic_cst": {9: 1}}, ValueError, "monotonic_cst"),

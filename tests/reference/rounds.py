@@ -500,6 +500,8 @@ def fit(
         parts = columns, gradient, curvature, rows, depth, min_samples_leaf, l2, smoothing, bits
         grown = grower(*parts, t + 1, most=min(most, limit), **held)
         nodes = preorder(grown.root)
+        if listed is not None:
+            nodes = refill(grown, columns, np.flatnonzero(weight > 0))
         values = np.zeros(len(nodes))
         for e, node in enumerate(nodes):
             if node.feature < 0:
@@ -525,6 +527,21 @@ def fit(
         actual.values.append(values)
         actual.mean_loss.append(loss.reported * (value + more) / total)
     return actual
+
+
+def refill(grown, columns, rows):
+    """Return the nodes of a tree that was grown on some of these rows, with all of them."""
+
+    def filled(node, rows):
+        first = second = None
+        if node.feature >= 0:
+            is_above = np.array([way_of(node, columns, i)[1] is node.second for i in rows], bool)
+            first, second = filled(node.first, rows[~is_above]), filled(node.second, rows[is_above])
+        curvature = grown.h[rows].sum()
+        return node._replace(rows=rows, curvature=curvature, first=first, second=second)
+
+    grown.root = filled(grown.root, rows)
+    return preorder(grown.root)
 
 
 def comparing(bounds, t, weight):

@@ -105,6 +105,8 @@ def fit(
             )
             grown = twin.Grown(*parts, t * n_classes + k + 1, most=most, **held)
             nodes = twin.preorder(grown.root)
+            if listed is not None:
+                nodes = twin.refill(grown, columns, np.flatnonzero(weight > 0))
             values = np.zeros(len(nodes))
             for e, node in enumerate(nodes):
                 if node.feature < 0:

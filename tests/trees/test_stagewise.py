@@ -197,7 +197,7 @@ def test_same_model_for_threads_columns_and_equal_seeds():
     assert_same_model(model, pb.fit_gradient_boosting(pb.data.sort_columns(X), y, rng=1, **options))
     other = pb.fit_gradient_boosting(X, y, rng=2, **options)
     assert not np.array_equal(model.training_loss, other.training_loss)
-    assert all(tree.n_rows[0] == 1500 for tree in model.trees)
+    assert all(1400 < tree.n_rows[0] < 1600 for tree in model.trees)
     binned = pb.fit_gradient_boosting(X, y, rng=1, **{**options, "search": "binned"}, max_bins=32)
     columns = pb.data.bin_columns(X, max_bins=32)
     assert_same_model(binned, pb.fit_gradient_boosting(columns, y, rng=1, **options))

@@ -1,0 +1,82 @@
+"""Random draws of rows that depend on their contents, and not on their order or their number.
+
+A row is drawn if a hash of its bins, its target, a seed and the number of the draw is below a
+limit. Equal rows are drawn together, so weights that count copies give the same model as copies.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.values import Array
+
+#: Odd multipliers of `splitmix64` [1]_, and the increment of its state.
+#:
+#: .. [1] G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators",
+#:    OOPSLA (2014).
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the output of `splitmix64` for each state."""
+    x = (x ^ (x >> np.uint64(30))) * FIRST
+    x = (x ^ (x >> np.uint64(27))) * SECOND
+    return x ^ (x >> np.uint64(31))
+
+
+def row_hashes(columns: SortedColumns | BinnedColumns, target: Array | None) -> NDArray[np.uint64]:
+    """Return a hash (n,) of the bins and the target of each row.
+
+    It is a sum over the features, to which the bin that contains 0 adds nothing.
+    """
+    total = np.zeros(columns.n_rows, dtype=np.uint64)
+    for j, codes in enumerate(columns.codes):
+        parts = mix(STEP * (np.arange(256, dtype=np.uint64) + np.uint64(1 + 256 * j)))
+        upper = columns.bin_ranges(j)[1]
+        parts -= parts[min(int((upper < 0).sum()), max(len(upper) - 1, 0))]
+        total += parts[codes]
+    if target is not None:
+        total += mix((target + 0.0).view(np.uint64))  # -0.0 + 0.0 is 0.0
+    return mix(total)
+
+
+def drawn_share(subsample: float | int | None, n: float) -> float:
+    """Return the fraction of the rows to draw from `n` rows, in (0, 1]."""
+    if not isinstance(subsample, int):
+        return 1.0 if subsample is None else subsample
+    if subsample > n:
+        raise ValueError(
+            f"subsample: expected at most {n:g}, the number of rows of positive weight, got "
+            f"{subsample}"
+        )
+    return subsample / n
+
+
+class RowDraws(NamedTuple):
+    """Draws of rows.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64, shape (n,)
+        See `row_hashes`.
+    share : float
+        Expected fraction of the rows in a draw, in (0, 1).
+    seed : int
+        Seed of all draws.
+    """
+
+    hashes: NDArray[np.uint64]
+    share: float
+    seed: int
+
+    def drawn(self, number: int) -> NDArray[np.bool_]:
+        """Return whether each row (n,) is in the draw with this number."""
+        state = np.array([self.seed, number + 1], dtype=np.uint64)
+        (key,) = mix(mix(state[:1]) + STEP * state[1:])
+        limit = np.uint64(int(self.share * 2.0**64))
+        return mix(self.hashes ^ key) < limit
