@@ -53,7 +53,7 @@ cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the gain that a split needs per unit of mean cost; negative without a tradeoff."""
+    """Return the gain that a split needs per unit of mean cost, or a negative number without a tradeoff."""
     cdef double weight = 0.0
     cdef Py_ssize_t i
     if r.item == NULL or r.tradeoff < 0.0:

@@ -185,7 +185,7 @@ cdef inline void subtract_child(
     const Round* r, const Node* node, const Node* small, const Node* large, double* slot,
     const double* part
 ) noexcept nogil:
-    """Subtract the histogram `part` of the smaller child from its parent's, which gives the larger child's.
+    """Compute the histogram of the larger child: subtract `part`, the smaller child's, from the parent's.
     """
     cdef Py_ssize_t g
     cdef int n_packed = is_packed(r, node) + is_packed(r, small) + is_packed(r, large)

@@ -116,8 +116,8 @@ cdef inline void choose_number(
 cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
     """Find the best split of a level if splits are chosen only by their pooled gain.
 
-    If a feature is categorical or bundled, there is no split of the level. A node uses this split if both
-    children are large enough.
+    If a feature is categorical or bundled, the level has no common split. A node uses the common split if
+    both children are large enough.
     """
     cdef bint[LANES] some
     cdef PooledCuts cuts
@@ -283,7 +283,7 @@ cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexc
             at.n_below = -1
         elif not level.is_pooled and not cut_alone(r, at):
             at.n_below = -1
-    elif at.n_below >= 0:  # from now on the histogram of the smaller child
+    elif at.n_below >= 0:  # compute the histograms of the children
         small = smaller_child(r, node)
         count_node(r, small, r.masses + at.n_below * r.slot)
         subtract_child(r, node, small, other_child(r, small), slot, r.masses + at.n_below * r.slot)

@@ -177,10 +177,10 @@ cdef struct Round:
     Py_ssize_t group_words
     # Feature costs; NULL without costs. `item` (d, 2) has the two cost items of each feature, -1 for none.
     # `cost` has the cost of each item. `paid` (n_items, n) marks the rows that paid in earlier trees.
-    # `payers` is 0 if no row paid for an item, 1 if all rows paid, and else 2. `payer_weight` has the row
-    # weights; NULL if all are 1. `to_pay` is the mean amount per item still to be paid at the current node.
-    # `tradeoff` is the required gain per unit of cost and row. If it is negative, gains are divided by
-    # costs.
+    # `payers` is 0 if no row paid for an item, 1 if all rows paid, and 2 if some rows paid. `payer_weight`
+    # has the row weights; NULL if all are 1. `to_pay` is the mean amount per item still to be paid at the
+    # current node. `tradeoff` is the required gain per unit of cost and row. If it is negative, gains are
+    # divided by costs.
     const int32_t* item
     const double* cost
     const uint8_t* paid
@@ -190,7 +190,7 @@ cdef struct Round:
     double comparison_cost, tradeoff
     Py_ssize_t n_items
     int32_t* free  # unused slots
-    int64_t max_leaves  # 0 for no limit and depth-first growth.
+    int64_t max_leaves  # 0 for depth-first growth without a limit
     # The largest mean number of comparisons per row; 0 for no limit. `row_mass` has the weights of rows as
     # integers; NULL if all are 1.
     double comparisons
@@ -279,7 +279,8 @@ cdef inline void bundled_below(
 cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
     cdef Masses at
     at.gradient, at.curvature = node.gradient, node.curvature
-    # The scaled Hessian of a row is at least 1, so a child with enough rows always passes.
+    # The scaled Hessian of a row is at least 1, so a child with `min_leaf` rows has a Hessian sum of at
+    # least `min_leaf`.
     at.least, at.l2 = max(<double>r.min_leaf, r.min_weight), r.l2
     at.low, at.high = node.least, node.most
     at.is_bounded, at.direction = r.direction != NULL, 0
@@ -381,7 +382,7 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
         if r.low != NULL:
             gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
             curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
-        if r.copies != NULL:  # convert to one copy of the row
+        if r.copies != NULL:  # divide the sums by the number of copies of the row
             copies = r.copies[r.rows[i]]
             gradient, curvature = gradient / copies, curvature / copies
         if fabs(gradient - step * curvature) > slack:

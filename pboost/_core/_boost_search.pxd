@@ -38,7 +38,7 @@ cdef inline bint find_missing(
 ) noexcept nogil:
     """Read the sums of missing values for a group of numerical features; return whether there are any.
 
-    OUT masses, laid out like a bin; OUT some: which features have missing values.
+    OUT masses, laid out like a bin; OUT some: whether each feature has missing values.
     """
     cdef Py_ssize_t k, f
     cdef double gradient, curvature
@@ -134,7 +134,10 @@ cdef inline void search_counted(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """Search a numerical feature; `count` has the number of rows in each bin, or is NULL if not needed."""
+    """Search a numerical feature.
+
+    `count` contains the number of rows in each bin. It is NULL if a child may have any number of rows.
+    """
     cdef Lane lane
     cdef Py_ssize_t b, n_bins = r.n_bins[f], n_below, n_missing = 0
     cdef Masses side = at[0]
@@ -168,7 +171,10 @@ cdef inline void search_counted(
 cdef inline void search_column(
     const Round* r, const Node* node, Masses* at, const double* slot, Py_ssize_t f, int32_t* count, Cut* best
 ) noexcept nogil:
-    """Search one feature; `count` is a work array for the rows in each bin, or NULL if not needed."""
+    """Search one feature.
+
+    WORK count: the number of rows in each bin. It is NULL if a child may have any number of rows.
+    """
     if count != NULL:
         count_rows(r, node, f, count)
     if at.is_bounded:

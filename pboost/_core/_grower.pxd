@@ -30,7 +30,7 @@ cdef enum:
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # the weight unit is the root's unit times 2**-shift.
+    int32_t shift  # the weight unit is the root's unit times 2**-shift
     # The split. For a threshold, `low` and `high` are the rows or bins on either side. `high` is -1 if
     # known values are split from missing values. Both are -1 for a set of categories.
     int32_t feature, low, high
@@ -238,7 +238,10 @@ cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
 
 
 cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the shift with which a node's weights sum to about 2**FULL_BITS, for any row order."""
+    """Return the shift with which a node's weights sum to about 2**FULL_BITS.
+
+    The result does not depend on the order of the rows.
+    """
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i, n = size_of(t, e)
     cdef double heaviest = 0.0
@@ -272,8 +275,8 @@ cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Record whether all rows of a node have the same class.
 
-    Small weights are rescaled here, except in boosted trees. These rescale weights when a node is opened,
-    because the certificate uses the rescaled weights.
+    Small weights are rescaled here, except in boosted trees. Boosted trees rescale weights when a node is
+    opened, because the certificate uses the rescaled weights.
     """
     cdef Py_ssize_t j
     cdef int found = 0

@@ -39,8 +39,8 @@ cdef inline Py_ssize_t mark_special(
 ) noexcept nogil:
     """Assign the rows of a node to its children by a sorted feature with missing values or categories.
 
-    Also partition the order of the feature. Return the number of left rows. OUT below: their class weights,
-    unless NULL.
+    Also partition the order of the feature. Return the number of left rows. OUT below: the class weights of
+    the left rows, unless NULL.
     """
     cdef Py_ssize_t f = t.node[e].feature, n = size_of(t, e), n_below = 0, n_known, i
     cdef int32_t* order = t.order + f * t.n + t.node[e].start

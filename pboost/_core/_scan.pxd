@@ -45,7 +45,7 @@ cdef inline Py_ssize_t scan_order(
     cdef Judge at
     cdef Sums sums
     cdef Py_ssize_t position, j
-    if t.n_classes == 2:  # if rows are numbered class by class
+    if t.n_classes == 2:  # rows are numbered class by class
         limits = two_classes(t, e)
         if below != NULL:
             below[0] = below[1] = 0
@@ -163,7 +163,7 @@ cdef inline Py_ssize_t scan_cells(
     for b in range(n_bins):
         cell = cells + b * (k + 1)
         if cell[k] == 0:
-            continue  # same split as at the previous edge
+            continue  # an empty bin gives the same split as the previous edge
         n_below += cell[k]
         for j in range(k):
             if cell[j]:
@@ -251,7 +251,7 @@ cdef inline void list_edges(
     else:
         for i in range(n):
             cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
-    if t.min_count > 1:  # no minimum number of rows
+    if t.min_count > 1:
         for i in range(n):
             count[codes[rows[i]]] += 1
     for b in range(n_bins):

@@ -87,7 +87,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
             bend[i] = 1.0;
             value[i] = 0.5 * u[i] * u[i];
         }
-    } else if (loss == PBOOST_POISSON) { /* except for a constant per row */
+    } else if (loss == PBOOST_POISSON) { /* the loss without a constant per row */
         for (ptrdiff_t i = 0; i < n; i++) {
             bend[i] = pboost_exp(u[i]);
             slope[i] = y[i] - bend[i];
@@ -131,7 +131,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 }
 
-/* A separate function, because its code is long and all passes of a variant use it. */
+/* This is a separate function, because its code is long and all passes of a variant use it. */
 #define PBOOST_DERIVATIVES_COPY(TARGET, name)                                                      \
     TARGET PBOOST_APART static void pboost_derivatives_##name(PBOOST_DERIVATIVES_ARGS)             \
     {                                                                                              \
@@ -340,8 +340,8 @@ PBOOST_INLINE int64_t pboost_word_of_copies(double copies, double gradient, doub
     return pboost_word(copies * g, copies * (h < 1.0 ? 1.0 : h));
 }
 
-/* `gradient` has the bits of float64 numbers. `packed` may be the same array, because listed rows
-   increase. */
+/* `gradient` has the bits of float64 numbers. `packed` may be the same array, because the listed row
+   numbers increase. */
 PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
 {
     if (copies)

@@ -70,7 +70,7 @@ PBOOST_INLINE PBOOST_AVX2 pboost_four pboost_begin_four(const double *below, int
 PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells)
 {
-    if (is_packed) { /* exact, because each half of a word fits into a significand */
+    if (is_packed) { /* the sums are exact, because each half of a word fits into a significand */
         const __m256i low = _mm256_set1_epi64x(0x4330000000000000), high = _mm256_set1_epi64x(0x4330000080000000);
         four->word = _mm256_add_epi64(four->word, _mm256_loadu_si256((const __m256i *)masses));
         four->gl = _mm256_sub_pd(

@@ -87,7 +87,7 @@ def project_pairs(
     const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill,
     double[::1] out,
 ):
-    """Compute one projection of each listed row, with the number in `which`. OUT out (rows,)."""
+    """Compute projection `which[i]` of each listed row i. OUT out (rows,)."""
     cdef Rows matrix = rows_of(X)
     cdef Projections p = projections_of(start, index, coefficient, fill, matrix.d)
     cdef Py_ssize_t i
@@ -186,7 +186,9 @@ cdef inline double sum_block(const double* x) noexcept nogil:
 
 
 def column_ends(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] out):
-    """Compute the range of the known values. OUT out (columns, 2): infinity, -infinity if all are missing.
+    """Compute the range of the known values.
+
+    OUT out (columns, 2): infinity and -infinity if all values are missing.
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t start = 0, n = rows.shape[0], size, j, r, q
@@ -368,7 +370,9 @@ def screen(
     const double[:, ::1] Z, const double[::1] weight, Py_ssize_t n_negative, const int[:, ::1] pair,
     const double[:, ::1] angle, double[::1] best, double[::1] at, int[::1] which,
 ):
-    """Find the least Kearns-Mansour criterion of pairs of features, for given angles, on equal-width cells.
+    """Find the projection of each pair of features with the least Kearns-Mansour criterion.
+
+    Only the given angles and the edges of equal-width cells are tried.
 
     IN pair (m, 2): features; angle (q, 2): cosine and sine of each angle. OUT for each pair: best (m,): the
     least criterion; at (m,): its threshold; which (m,): its angle.
@@ -425,7 +429,7 @@ cdef enum:
     OPEN = 16  # largest number of open bundles, to which features can be added
     MOST = 255  # largest number of features of a bundle
 
-#: The number of lanes in a group, and of sets of rows in the work array of `bundle`.
+#: The number of lanes in a group, and the number of row sets in the work array of `bundle`.
 GROUP_LANES, WORK_SETS = LANES, OPEN + 2
 
 cdef struct Bundle:

@@ -47,7 +47,7 @@ from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint
 cdef Node _node
 cdef Vote _vote
 cdef Counter _counter
-#: One item of each array of a tree, from which its dtype is derived.
+#: The dtypes of the arrays of a tree, each given by an array with one item.
 STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter[:1]>&_counter}
 #: The values that `grow` returns.
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
@@ -201,7 +201,7 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
     cdef Heap heap = heap_of(t)
     cdef double* key = &t.node[e].key
     cdef Py_ssize_t i, k = width(t)
-    # The sums of its children are computed in the unused entries of the next children.
+    # Compute the sums of the node's children in the entries after the last node, which are unused.
     cdef int64_t* below = t.mass + k * t.counter.nodes
     if looks_ahead(t):
         if is_elsewhere(t, e):
@@ -211,14 +211,14 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
         for i in range(k):
             below[k + i] = t.mass[k * e + i] - below[i]
     if t.growth == DEPTH_FIRST:
-        key[0] = <double>((e + 1) // 2)  # the newest pair first; in a pair, the first child first
+        key[0] = <double>((e + 1) // 2)  # take the newest pair first
     elif t.growth == BREADTH_FIRST:
         key[0] = -<double>e
     elif t.growth == LARGEST_BOUND:
         key[0] = rounded(boosted_mass(t, e))
     elif t.growth == LARGEST_ERROR:
-        # The weight of the class that is not predicted. Class +1 is predicted if the sum of votes is
-        # positive.
+        # The key is the weight of the class that is not predicted. Class +1 is predicted if the sum of
+        # votes is positive.
         key[0] = rounded(<double>t.mass[2 * e + (t.vote[e].gathered <= 0)] * unit_of(t, e))
     elif t.growth == LOOK_AHEAD:
         key[0] = lowered_certificate(t, e, below)
@@ -241,7 +241,7 @@ cdef void add_child(
     if t.ahead_of != NULL:
         take_place(t, e)
     if t.cells != NULL:
-        node.pure = False  # unknown until the sums of all workers are added
+        node.pure = False  # this is unknown until the sums of all workers are added
     elif is_elsewhere(t, e) and not t.boosted:
         take_measures(t, e)
     elif t.squares:
@@ -290,7 +290,7 @@ cdef bint split_node(
             mass_below(t, e, f, place, below)
     if t.ranked:
         order = order_of(t, e, f, True, t.work + t.n_work)
-        for i in range(n):  # targets are summed in this order
+        for i in range(n):  # the targets are summed in this order
             t.rows[start + i] = row_of(order[i])
     if is_elsewhere(t, e):
         n_below = take_split(t, e)
@@ -409,10 +409,11 @@ def split_given(
     arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above,
     cells=None, uint8_t[::1] side=None,
 ):
-    """Split node `e`, which is not on the heap, at a given place; the children get the given votes.
+    """Split node `e`, which is not on the heap, at a given place, and give the children the given votes.
 
     `missing` is the child for missing values. The set of a categorical split must be stored already. If
-    rows are on workers, `cells` are as in `split_ahead`. OUT side (256,), zeros: the child of each code.
+    rows are on workers, `cells` are as in `split_ahead`. OUT side (256,), initially 0: the child of each
+    code.
     """
     cdef Tree t = read_tree(arrays)
     cdef Given given
@@ -513,8 +514,8 @@ def split_ahead(
     """Search nodes by their histograms, and split each node that has a split.
 
     IN nodes (k,); numbers (k,): these determine the random features of each node; cells: the histograms of
-    the nodes, (d, codes, sums + 1) each. OUT side (k, 256), zeros: the child of each code. The sums and row
-    counts of the children are stored, but not their statistics.
+    the nodes, (d, codes, sums + 1) each. OUT side (k, 256), initially 0: the child of each code. The sums
+    and row counts of the children are stored, but not their statistics.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t i, e
@@ -540,9 +541,9 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
 def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[:, ::1] children):
     """List all nodes of the tree in preorder and return their number.
 
-    IN array (n,) of `Node`; rows: the row numbers to which `low` and `high` refer, empty for bins. OUT
-    found (n,) of `Node`: the listed nodes; place (n,): their numbers in `array`; children (n, 2), -1 for
-    leaves.
+    IN array (n,) of `Node`; rows: the row numbers to which `low` and `high` refer, or empty if they are
+    bins. OUT found (n,) of `Node`: the listed nodes; place (n,): their numbers in `array`; children (n, 2),
+    -1 for leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Node* out = <Node*>to_write(found, sizeof(Node))
@@ -580,7 +581,7 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
 # node follow from the sums of all workers.
 
 cdef Tree nodes_of(arrays) except *:
-    """Return the parts of a tree that the statistics of regression nodes need."""
+    """Return a tree that contains only the data for the statistics of regression nodes."""
     cdef Tree t
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
@@ -731,7 +732,7 @@ def coarse_shift_of(double heaviest, Py_ssize_t n):
 
 
 def full_shift_of(int64_t total, int shift):
-    """Return the shift with which weights have the most bits, given their sum with another shift."""
+    """Return the shift that keeps the most bits of weights, given their sum with another shift."""
     return full_shift(total, shift)
 
 

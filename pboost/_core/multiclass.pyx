@@ -1,7 +1,7 @@
 """AdaBoost.MH: rows have one weight per class, and the score of a split depends on all classes.
 
-On the path from the root to a node of a tree, the weights for a class are multiplied by one factor for the
-rows of the class, and by another for all other rows. So a node needs only sums of the root weights. For
+On the path from the root to a node of a tree, the weights for a class are multiplied by two factors: one
+for the rows of the class, and one for all other rows. So a node needs only sums of the root weights. For
 each class and each bin of a feature, these are the weight T of all rows and the weight P of the rows of the
 class. Sums are integers, so sums and differences are exact in any order. If P or T - P is 0 at a node, the
 class adds 0 to every score and is omitted.
@@ -56,7 +56,7 @@ cdef extern from "multiclass_simd.h" nogil:
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* bound) noexcept nogil
         void score(
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* score) noexcept nogil
-        # because `pass` is a Python keyword
+        # The function has another name here, because `pass` is a Python keyword.
         void take "pass"(
             const int32_t* rows, Py_ssize_t n, const int32_t* label, const double* for_it,
             double* factor, double least, double scale, double* weight, Py_ssize_t width,
@@ -78,7 +78,7 @@ def lanes_of(Py_ssize_t k):
     return k // lanes + 1, lanes
 
 
-# The rows and the first feature of sums that several threads compute together.
+# The task of threads that compute sums together: the rows, and the number of the first feature.
 cdef struct Columns:
     Rows rows
     Py_ssize_t first
@@ -234,7 +234,7 @@ cdef void order_levels(
     cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
     mass = of_node + at.against[j] * <double>(at.whole[j] - at.whole[width + j])
     pull = smoothing * mass / <double>at.whole[at.k]
-    if mass > 0.0:  # otherwise, the share of the class is 0
+    if mass > 0.0:  # without weight, the share of the class is 0
         of_node /= mass
     for i in range(n):
         yes = at.for_it[j] * <double>own[here[i]]
@@ -348,7 +348,10 @@ cdef inline int64_t n_in(const Fine* r, Py_ssize_t f, Py_ssize_t b) noexcept nog
 
 
 cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* position) noexcept nogil:
-    """Return the least score of the buffered splits. OUT position: the first within the limit, if any."""
+    """Return the least score of the buffered splits.
+
+    OUT position: the position of the first split within the limit, if any.
+    """
     cdef double best = INFINITY
     cdef Py_ssize_t i
     passes.add_slots(&r.rows, r.slot_of, r.held)

@@ -227,7 +227,7 @@ PBOOST_INLINE void pboost_score_block(
 PBOOST_INLINE void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
 {
     const int64_t all = at->whole[at->k];
-    for (ptrdiff_t start = 0, m; start < n; start += m) { /* the remaining bins, one at a time */
+    for (ptrdiff_t start = 0, m; start < n; start += m) { /* score the remaining bins one at a time */
         m = n - start < PBOOST_BINS_ABREAST ? 1 : PBOOST_BINS_ABREAST;
         double here[PBOOST_BINS_ABREAST] = {0}, below[PBOOST_BINS_ABREAST] = {0}, above[PBOOST_BINS_ABREAST] = {0};
         int64_t count[PBOOST_BINS_ABREAST] = {0};

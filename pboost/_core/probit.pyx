@@ -155,7 +155,9 @@ cdef double try_step(
 
 
 cdef int look(Leaf* leaf, Py_ssize_t cells) except -1 nogil:
-    """Check for signals if many cells have been processed since the last check; `cells` is the new number.
+    """Check for signals if many cells have been processed since the last check.
+
+    `cells` is the number of newly processed cells.
     """
     leaf.cells += cells
     if leaf.cells > CELLS:
@@ -229,7 +231,7 @@ cdef bint take_bounded(
         is_small[0] = limits.tol > 0.0 and max(fall.most, -fall.least) < course.small
         decides = (fall.least > 0.0 or not limits.safeguard) and (
             is_small[0] or fall.least > course.small or not limits.tol > 0.0)
-        # If the bound after a step failed in the previous step, it usually fails again.
+        # A bound that did not suffice in the previous step usually fails again.
         if not decides and (course.known or not wants_sums):
             return False
     try_step(leaf, line, 1.0, False, wants_sums)

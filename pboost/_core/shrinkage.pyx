@@ -81,7 +81,7 @@ def shrink_leaves(
 
     IN/OUT spread (n, 2): sums of squared gradients, in packed units, and of weights; given for leaves. OUT
     step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`. Returns the weighted sum of
-    squared leaf values after shrinkage divided by that before.
+    squared leaf values after shrinkage, as a fraction of the sum before it.
     """
     cdef Shrink all
     cdef double kept

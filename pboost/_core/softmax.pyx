@@ -30,7 +30,7 @@ cdef enum:
 ROOT_BLOCK, ROOT_WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
 
 
-# The rows, which threads process together, and the results of each thread.
+# Data for the residuals. Threads process the rows together, and each thread has its own results.
 cdef struct Shares:
     const double* scores
     const double* label
@@ -96,7 +96,7 @@ def shares(
         in_parts(helpers, shares_part, &all)
 
 
-# The rows for the histograms of roots, which threads process together, and the results of each thread.
+# Data for the histograms of roots. Threads process the rows together, and each thread has its own results.
 cdef struct Roots:
     const uint8_t* groups
     const int32_t* bins

@@ -167,7 +167,7 @@ static inline int pboost_help(pboost_team *team, int who, int first)
     for (int at = first; at <= team->n_threads; at++) {
         pboost_post *post = team->post + at;
         if (at == 1 + who || !PBOOST_LOAD(&post->is_open)) continue;
-        PBOOST_PLUS(&post->inside, 1); /* from now on, the task of an open post stays valid */
+        PBOOST_PLUS(&post->inside, 1); /* from here on, the task of an open post stays valid */
         if (PBOOST_LOAD(&post->is_open)) did |= post->work(post->task, who);
         PBOOST_PLUS(&post->inside, -1);
     }
@@ -191,7 +191,8 @@ static inline void pboost_serve(pboost_team *team, int who)
 {
     pboost_wait wait = {0, 0};
     for (;;) {
-        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* before `stop`, which counts as new work */
+        /* Read `calls` before `stop`, because stopping counts as new work. */
+        const pboost_flag calls = PBOOST_LOAD(&team->calls);
         if (PBOOST_LOAD(&team->stop)) return;
         if (pboost_help(team, who, 0)) {
             PBOOST_PLUS(&team->place[who].n_joined, 1);

@@ -229,10 +229,10 @@ def walk_sums(
 ):
     """Add the leaf values of the rows start..stop-1 of X, one tree after another.
 
-    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to k columns, from
-    (t mod c) * k on. `ranked`: the same trees as arrays of `RankedTrees`; `ranked_holes`: the same for the
-    steps in ``holes``; WORK rank, with the size of tile. Returns the same number as `walk_leaves`. The sums
-    of all rows before this number are complete, and all other sums are unchanged.
+    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to the k columns
+    that begin at (t mod c) * k. `ranked`: the same trees as arrays of `RankedTrees`; `ranked_holes`: the
+    same for the steps in ``holes``; WORK rank, with the size of tile. Returns the same number as
+    `walk_leaves`. The sums of all rows before this number are complete, and all other sums are unchanged.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -281,12 +281,12 @@ def walk_sums(
     return i
 
 
-# Early exits: evaluation of a row stops at a stage of a sum of trees when its values are certain enough.
+# Sums of trees with early exits: evaluation of a row stops once its decision values pass thresholds.
 #
-# The stopping rule is described in `pboost.models.evaluate.exits`: high, low (T, V), and checked (T,),
-# which marks the stages at which a row can stop. Outputs: score (n, V): the values at which rows stop;
-# joint (n,) int32: the number of completed stages; cost (n,) float64: the number of comparisons. Rows are
-# evaluated in tiles of 64.
+# The thresholds `high` and `low` (T, V) are described in `pboost.models.evaluate.exits`. `checked` (T,)
+# marks the stages at which a row can stop. Outputs: score (n, V): the values at which rows stop; joint (n,)
+# int32: the number of completed stages; cost (n,) float64: the number of comparisons. Rows are evaluated in
+# tiles of 64.
 
 # Trees that are summed in rounds. Each round adds to the sums (K, TILE) of the rows.
 cdef struct Sums:
@@ -352,7 +352,7 @@ cdef Py_ssize_t find_leaving(
     cdef Py_ssize_t j, r, n = 0
     cdef double least, number = <double>t
     cdef double[TILE] lead
-    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take most of the time
+    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # if true, most divisions are avoided
     if not is_lazy:
         values_of(sums, total, t, lanes.n, value)
     if exits.n_values == 1:
@@ -469,7 +469,7 @@ def leave_trees(
     return i
 
 
-# Values of probit model trees: linear equations of leaves, see probit.pyx.
+# Compute the values of probit trees. Each leaf has one linear equation per model; see probit.pyx.
 
 cdef enum:
     ABSENT = -2  # marks a class without rows in a leaf; see probit.pyx.
@@ -738,7 +738,7 @@ def weakest_links(
                 continue
             left, right = children[e, 0], children[e, 1]
             heap = merge(&k, top[left], top[right])
-            # Start as if all nodes below were collapsed, then undo the kinks, largest price first.
+            # Start as if all descendants were collapsed, then remove kinks in order of decreasing price.
             below = risk[left] + risk[right]
             leaves = 2
             here = max((risk[e] - below) / (leaves - 1), 0.0)

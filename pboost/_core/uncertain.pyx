@@ -260,7 +260,7 @@ cdef void judge_feature(
 ) noexcept nogil:
     """Compute the scores of the splits of one feature. Row `again` is for missing values on the left.
 
-    masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
+    `masses` (., 4, 256) and `scores` (., 256) are arrays for all features. WORK crossed (2, 256).
     """
     cdef int n_cuts = count_cuts(special, f, n_bins, 0)
     cdef double* mass = masses + 4 * MAX_BINS * f
@@ -273,7 +273,7 @@ cdef void judge_feature(
         return
     n, p = at.negative - n, at.positive - p
     mass[MAX_BINS - 1], mass[3 * MAX_BINS - 1] = <double>n, <double>p
-    if n + p == 0:  # without missing values, both sides are the same
+    if n + p == 0:  # without missing values, both passes would be the same
         n_cuts = 1
     mass = masses + 4 * MAX_BINS * again
     sides(negative, n_levels, n_cuts - 1, n, at.negative, crossed, mass, mass + MAX_BINS)
@@ -294,8 +294,8 @@ def search(
 ):
     """Compute the scores of all splits of the features first..last-1.
 
-    IN see the comment above and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; with
-    `special`, twice as many rows.
+    IN the arrays described at the start of this section, and `Limits`; OUT mass (d, 4, 256), score (d,
+    256), as in `judge`; with `special`, twice as many rows.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, j, k, s, table
@@ -434,7 +434,7 @@ def probabilities(
                 above[i] = right
 
 
-# Random outcomes, and the number of times that each row had outcome 1.
+# Draw random outcomes, and count how often each row has outcome 1.
 #
 # A random number depends only on (key, question, row, draw), and all sums are of integers. So results do
 # not depend on the number of threads or on the order of the rows.
@@ -484,7 +484,7 @@ def draw(
 
 cdef struct Answers:
     const double* table
-    Py_ssize_t width  # J, the number of classes of a table
+    Py_ssize_t width  # number of classes, J, in the table `answer`
     const double* sigma
     Py_ssize_t stride    # number of entries from one row of sigma to the next
     const double* missing
@@ -618,8 +618,8 @@ def sample(
 ):
     """Sum the votes of the random walks first..last-1 for each of the rows start..stop-1.
 
-    The outcome at a node depends only on (key, node, row, walk). For tables, the probabilities of class 0
-    are used. INOUT total (n, V), to which votes are added one after another.
+    The outcome at a node depends only on (key, node, row, walk). If `answer` is given, its probabilities
+    for class 0 are used. INOUT total (n, V), to which votes are added one after another.
     """
     cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])

@@ -14,7 +14,7 @@ from pboost._core._sum cimport sum_of
 from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
-# Votes of an exit, and the split step, which computes votes from class weights and the factors of weights.
+# Votes of exits, and the split step. It computes votes, and factors of the weights, from class weights.
 
 #: The kinds of votes.
 VOTES = ("domain", "symmetric")
@@ -43,7 +43,7 @@ cdef class SplitStep:
     perfect : bool
         Whether all rows of each exit have the same class.
     factors : ndarray of float64, shape (2, 2)
-        Factors of the weights by exit and class. They keep the sum of the weights.
+        Factors of the weights by exit and class. They do not change the sum of the weights.
     """
 
     cdef readonly tuple votes
@@ -125,7 +125,7 @@ def rounded_key(double key):
 
 
 def decrease(double before, double lowered):
-    """Return the key of a split that lowers the criterion from `before` by `lowered`, rounded."""
+    """Return the rounded key of a split that lowers the criterion from `before` by `lowered`."""
     return _heap.decrease(before, lowered)
 
 

@@ -350,8 +350,9 @@ def count_features(
                 node = next_[node, taken]
 
 
-# Early exits: evaluation of a row stops at a node when its values are certain enough, as for trees in
-# tree_walk.pyx. Here high, low (n_nodes, V) and checked (n_nodes,) refer to nodes.
+# Graphs with early exits: evaluation of a row stops once its decision values pass thresholds, like for
+# trees in tree_walk.pyx. The arrays `high` and `low` (n_nodes, V) and `checked` (n_nodes,) have one entry
+# per node.
 
 cdef enum:
     TOGETHER = 8  # number of rows that are evaluated together
