@@ -194,7 +194,7 @@ cdef inline void bound_step(
 
 
 cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint solved) noexcept nogil:
-    """Choose how to find the step, and where to evaluate first.
+    """Choose the method that finds the step, and the first step to evaluate.
 
     The method is one Newton step, a closed form for some losses, or a search from `guess`.
     """

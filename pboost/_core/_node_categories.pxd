@@ -184,8 +184,7 @@ cdef inline void sort_levels(Levels* levels) noexcept nogil:
 
 
 cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* levels) noexcept nogil:
-    """Return `pull`, computed like for two classes or, for regression, from the variance of the node's
-    targets.
+    """Return `pull`, which depends on the variance of the node's targets for regression.
     """
     cdef const int64_t* node = t.mass + width(t) * e
     cdef double known = 0.0, squares = 0.0, apart, mass, rows = <double>size_of(t, e)

@@ -174,7 +174,7 @@ cdef void take_measures(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Find where the rows of a child are: on workers, or stored here."""
+    """Record whether the rows of a child are on workers or stored here."""
     cdef Py_ssize_t parent = t.node[e].parent, there, i, start
     t.ahead_of[e] = -1
     if t.ahead_of[parent] < 0:

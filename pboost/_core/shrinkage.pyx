@@ -77,7 +77,9 @@ def shrink_leaves(
     nodes, const int32_t[:, ::1] children, double[:, ::1] spread, double[::1] step, double shrinkage,
     double row_weight, double l2, double most, double rate, double unit
 ):
-    """Shrink the leaf values of a tree in preorder toward those of their ancestors (IN/OUT nodes (n,)).
+    """Shrink the leaf values of a tree toward the values of their ancestors.
+
+    IN/OUT nodes (n,), in preorder.
 
     IN/OUT spread (n, 2): sums of squared gradients, in packed units, and of weights; given for leaves. OUT
     step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`. Returns the weighted sum of

@@ -2,10 +2,10 @@
 
 Coarse search: compute histograms of the class weights over each feature's rank bins, and try the split at
 every bin edge. Fine search: inside a bin, the two left class weights lie in a rectangle between the weights
-at the bin's edges. Each criterion is concave in these weights, so its least value in the rectangle is at a
-corner where only one of the two weights differs from its value at the lower edge. This is a lower bound for
-the splits in the bin. Only bins whose bound is below the best score are searched in sorted order. The
-binned search consists of the coarse search only.
+at the bin's edges. Each criterion is concave in these weights, so its least value in the rectangle is at
+the upper left or the lower right corner. This is a lower bound for the splits in the bin. Only bins whose
+bound is below the best score are searched in sorted order. The binned search consists of the coarse search
+only.
 
 Missing values have a separate bin, which is the last, so they go to the right. To try them on the left, the
 edges are scored again with the weights of the missing values added to the left side. Categorical features
@@ -64,8 +64,8 @@ cdef double coarse(
     m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
     edge_masses(negative, left_negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
     edge_masses(positive, left_positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
-    # The bound is the least score at two corners, where one class weight is from the upper edge and the
-    # other from the lower edge.
+    # The bound is the least score at two corners. Each has one class weight of the upper edge and the other
+    # class weight of the lower edge.
     score_many(at.criterion, &m, 1, 0, n_bins, bound)
     score_many(at.criterion, &m, 0, 1, n_bins, here)
     for b in range(n_bins):

@@ -662,11 +662,11 @@ def walk_values(
 # leaf.
 #
 # The least cost of the subtree of a node is a piecewise linear function of the price. While the node is not
-# collapsed, it is the sum of the least costs of its children. Its slope is the number of leaves, and it has
-# a kink where a node is collapsed. The kinks of a subtree are stored in a leftist heap, largest price
-# first. The heap of a node is merged from the heaps of its children. The node is collapsed at the price at
-# which its own cost, risk + price, equals the sum. Kinks at larger prices do not occur and are removed from
-# the heap. Each node is added and removed once, so the time is O(n log n) for any tree.
+# collapsed, it is the sum of the least costs of its children. Its slope is the number of leaves, and its
+# kinks are at the prices at which nodes are collapsed. The kinks of a subtree are stored in a leftist heap,
+# largest price first. The heap of a node is merged from the heaps of its children. The node is collapsed at
+# the price at which its own cost, risk + price, equals the sum. Kinks at larger prices do not occur and are
+# removed from the heap. Each node is added and removed once, so the time is O(n log n) for any tree.
 
 # Prices are equal if they differ by less than these tolerances, relative to the price or to the risk of the
 # root.

@@ -484,7 +484,7 @@ def draw(
 
 cdef struct Answers:
     const double* table
-    Py_ssize_t width  # number of classes, J, in the table `answer`
+    Py_ssize_t width  # number of classes, J
     const double* sigma
     Py_ssize_t stride    # number of entries from one row of sigma to the next
     const double* missing
@@ -618,8 +618,8 @@ def sample(
 ):
     """Sum the votes of the random walks first..last-1 for each of the rows start..stop-1.
 
-    The outcome at a node depends only on (key, node, row, walk). If `answer` is given, its probabilities
-    for class 0 are used. INOUT total (n, V), to which votes are added one after another.
+    The outcome at a node depends only on (key, node, row, walk). From a table of probabilities, those for
+    class 0 are used. INOUT total (n, V), to which votes are added one after another.
     """
     cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
