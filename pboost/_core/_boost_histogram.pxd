@@ -1,4 +1,4 @@
-# The histogram of a node of a boosted tree: computed from rows, copied, or subtracted from another.
+# Compute the histogram of a node of a boosted tree from its rows or by subtraction, or copy it.
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_round cimport (

@@ -153,7 +153,7 @@ cdef inline bint try_cut(
 cdef inline bint scan_side(
     const Limits* at, const Levels* levels, int side, double limit, double* best, LevelCut* cut
 ) noexcept nogil:
-    """Like `scan_levels`, but with the missing values in the child `side`."""
+    """Try the splits of `scan_levels` with the missing values in the child `side` only."""
     cdef Py_ssize_t place = levels.n * levels.step, count = 0
     cdef int64_t ln = 0, lp = 0, moved = 0
     cdef double left = 0.0, all_ = 0.0, missing = 0.0

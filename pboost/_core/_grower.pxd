@@ -16,7 +16,7 @@ cdef enum:
 # The return values of `grow`.
 cdef enum:
     DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, UNKNOWN_AHEAD
-# The states of a node of the lookahead tree. NO_SPLIT: it is known that the node has no split.
+# The states of a node of the lookahead tree. NO_SPLIT: the search found no split.
 cdef enum:
     UNKNOWN, KNOWN, NO_SPLIT
 # If the weights of a node sum to less than 2**LEAST_BITS, they are rescaled to sum to about 2**FULL_BITS.
@@ -30,7 +30,7 @@ cdef enum:
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # the weight unit is the root's unit times 2**-shift
+    int32_t shift  # weights are in the root's unit times 2**-shift.
     # The split. For a threshold, `low` and `high` are the rows or bins on either side. `high` is -1 if
     # known values are split from missing values. Both are -1 for a set of categories.
     int32_t feature, low, high
@@ -68,7 +68,7 @@ cdef struct Tree:
     int32_t* order
     const uint8_t* codes
     int32_t* rows
-    # For rows sorted by rank: the rank of each row of X per feature, and the row of X for each row.
+    # For rows sorted by rank: the rank of each row of X per feature, and the number in X of each row.
     const int32_t* rank
     const int32_t* ranked_row
     const int32_t* n_bins
@@ -189,7 +189,7 @@ cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the share of a node in the boosted weights, which is its share of the certificate."""
+    """Return the node's share of the boosted weights, which equals its share of the certificate."""
     cdef double votes = t.vote[e].gathered
     return (<double>t.mass[2 * e] * exp(votes)
             + <double>t.mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)

@@ -420,7 +420,10 @@ cdef inline Py_ssize_t scan_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """Like `scan_column`; to locate a split, also store its set and the child for missing values."""
+    """Search a categorical feature like `scan_column`.
+
+    To locate a split, also store its set of categories and the child for missing values.
+    """
     cdef Levels levels
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t[2] two

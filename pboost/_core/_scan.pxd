@@ -29,7 +29,7 @@ cdef inline Py_ssize_t scan_classes(
     const Judge* at, const int32_t* order, Py_ssize_t start, Py_ssize_t stop, double limit,
     double* best, Sums* sums,
 ) noexcept nogil:
-    """Like `scan_rows`, with the choice of the criterion outside of the loop."""
+    """Call `scan_rows` with the criterion as a constant, so that its loop has no branch for it."""
     if at.criterion == GINI:
         return scan_rows(at, GINI, order, start, stop, limit, best, sums)
     if at.criterion == ENTROPY:
@@ -265,7 +265,10 @@ cdef inline void list_edges(
 
 
 cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
-    """Like `list_edges` for at most FEW_ROWS rows; rows are sorted by counting the smaller keys of each."""
+    """List the edges like `list_edges`, for at most FEW_ROWS rows.
+
+    The position of a row in the sorted order is the number of smaller keys.
+    """
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed

@@ -206,7 +206,7 @@ cdef inline void partition_segment(
 cdef inline Py_ssize_t partition_by_code(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, const uint8_t* above, int32_t* spare
 ) noexcept nogil:
-    """Like `partition_rows`, given the child of each bin code."""
+    """Partition rows like `partition_rows`, given the child of each bin code."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s

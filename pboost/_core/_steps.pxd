@@ -47,7 +47,7 @@ cdef struct Trees:
 
 
 cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
-    """Read the sets of trees: words (n_sets + 1, 4) with the empty set first, their features, and WORK."""
+    """Read the sets of trees; see `as_tree_ensemble`."""
     cdef const uint64_t[:, ::1] word
     cdef const int32_t[::1] column
     cdef uint8_t[::1] level
@@ -140,7 +140,7 @@ cdef inline void walk_together(
 cdef inline void walk_sets(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Like `walk_tile`, for trees with sets. Call `read_levels` first."""
+    """Find leaves like `walk_tile`, for trees with sets. Call `read_levels` first."""
     cdef Py_ssize_t r = 0
     cdef const SetStep* step = <const SetStep*>trees.step + trees.root[t]
     while r < n:

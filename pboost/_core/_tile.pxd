@@ -1,4 +1,4 @@
-# Tiles of rows: transposed, and converted to float64.
+# Tiles of rows, which are transposed and converted to float64.
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs
 from libc.string cimport memset

@@ -313,10 +313,10 @@ def bin_columns(
 ):
     """Divide sorted features into rank bins, and compute the bin code of each row.
 
-    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), with b at least
-    min(max_bins, n) and 1; n_bins (k,), codes (k, n). IN n_missing (k,): number of missing values per
-    feature, if there are any. Then at most 255 bins remain, because missing values have the next code.
-    `bin_start` gets one more entry: the end of the known rows, then n.
+    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), with b >= max(1,
+    min(max_bins, n)); n_bins (k,), codes (k, n). IN n_missing (k,): number of missing values per feature,
+    if there are any. Then at most 255 bins remain, because missing values have the next code. `bin_start`
+    gets one more entry: the end of the known rows, then n.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i, known = n, most = max_bins
     cdef bint has_missing = n_missing is not None
@@ -647,7 +647,7 @@ def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
     """List the rows with kind `wanted`, in order. IN kind (n,); OUT rows (m,), one entry per listed row."""
     cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
     with nogil:
-        while i < n and found < m:  # no branch: always write the row, count it only if it matches
+        while i < n and found < m:  # to avoid a branch, write each row but count only matches
             rows[found] = <int32_t>i
             found += kind[i] == wanted
             i += 1

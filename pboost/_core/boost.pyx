@@ -593,7 +593,10 @@ def loss_scale(arrays, double u, double y, double size):
 
 
 def place_slopes(arrays, double scale):
-    """Like `slopes`, but return the sum of the losses as an integer multiple of 1 / `scale`."""
+    """Compute gradients and Hessians like `slopes`.
+
+    The sum of the losses is returned as an integer multiple of 1 / `scale`.
+    """
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all

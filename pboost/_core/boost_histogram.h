@@ -1,4 +1,4 @@
-/* Histograms of the nodes of boosted trees, splits between bins, and passes over them. See boost_simd.h. */
+/* Types of the passes that compute histograms and find splits of boosted trees. See boost_simd.h. */
 #ifndef PBOOST_BOOST_MASSES_H
 #define PBOOST_BOOST_MASSES_H
 #include "simd.h"

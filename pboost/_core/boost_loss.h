@@ -139,7 +139,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 PBOOST_COPIES(PBOOST_DERIVATIVES_COPY)
 
-/* Eight sums or maxima at a time over m values, where m is a multiple of eight. There are separate
+/* Compute eight sums or maxima at a time over m values; m is a multiple of eight. There are separate
  * functions for sums and maxima, because compilers do not vectorize a loop with two results.
  */
 PBOOST_INLINE void pboost_add_rounded(

@@ -156,7 +156,7 @@ def separate_rows(
                 out[i, k] = separate(&s, &matrix, row, k)
 
 
-# Ranges and moments of the known values of features, for listed rows.
+# Compute ranges and moments of the known values of features, for listed rows.
 #
 # Rows are read in blocks, feature by feature. Arrays: rows (n,) of X (m, d), float64 or float32 with any
 # strides; OUT out: one row for each of the features first, first + 1, ...
@@ -258,7 +258,7 @@ def column_moments(
             start += size
 
 
-# Separation of two classes by a noisy projection, and a fast search over pairs of features.
+# Separate two classes by a noisy projection, and search pairs of features quickly.
 #
 # Z (k, n): one feature per row; the first n_negative entries are of class -1. Weights (n,) >= 0. A row goes
 # to the right with probability S(z), with z = (a x - threshold) / sigma. S(z) = (1 + z / sqrt(2 + z^2)) / 2
@@ -419,11 +419,12 @@ cdef double least_cut(const double* negative, const double* positive, int* at) n
     return least
 
 
-# Bin codes in lanes, as boosting rounds read them: one byte per row and lane. See `boost`.
+# Store bin codes in lanes for boosting rounds, with one byte per row and lane. See `boost`.
 #
 # A lane stores a single feature or a bundle of features. Features with two bins can be bundled if, for a
-# chosen bin of each, no row is in the chosen bins of two features. The lane of a bundle contains the number
-# of the feature, from 1, in whose chosen bin the row is, or 0 if there is none.
+# chosen bin of each, no row is in the chosen bins of two features. In the lane of a bundle, the code of a
+# row is the number of the feature whose chosen bin contains the row, counted from 1. If there is no such
+# feature, the code is 0.
 
 cdef enum:
     OPEN = 16  # largest number of open bundles, to which features can be added

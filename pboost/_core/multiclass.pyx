@@ -324,7 +324,7 @@ cdef enum:
     LISTED = 512  # number of rows that are buffered
 
 
-# The rows of a node inside bins, sorted by a feature.
+# Data for the search inside bins: the rows of a node, sorted by a feature.
 cdef struct Fine:
     Node node, slots  # the node, and a copy of it with SLOTS bins
     Rows rows
@@ -468,7 +468,7 @@ cdef class Inside:
             raise ValueError("search: arrays of different sizes")
         with nogil:
             r.held = &held
-            for turn in range(2):  # the most promising bin first, because a low score excludes many others
+            for turn in range(2):  # search the most promising bin first, to exclude other bins
                 for f in range(first, last):
                     for look in range(bound.shape[1]):
                         for b in range(r.node.bins):

@@ -6,8 +6,8 @@
  * of the rows of each class, [class][bin]. Rows are sorted by class, so that the latter sums are added
  * in few cache lines at a time.
  *
- * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is chosen
- * at import. All variants do the same operations in the same order and give bit-identical results.
+ * The code is compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is
+ * chosen at import. All variants do the same operations in the same order and give bit-identical results.
  */
 #ifndef PBOOST_LABELS_SIMD_H
 #define PBOOST_LABELS_SIMD_H

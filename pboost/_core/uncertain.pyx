@@ -14,8 +14,8 @@ from pboost._core.types cimport (
 
 # The tail of the normal distribution, for features measured with error.
 #
-# It is computed by a Taylor polynomial about the nearest of a grid of points. The relative error is 1e-13,
-# and this is much faster than the C library's erfc.
+# It is computed by a Taylor polynomial about the nearest grid point. This is much faster than the C
+# library's erfc and has a relative error of 1e-13.
 
 cdef extern from *:
     """
@@ -344,7 +344,7 @@ def search_edges(
     const float[::1] crossing, double[:, :, ::1] mass, double[:, ::1] score,
     const uint8_t[::1] special=None,
 ):
-    """Like `search`, given the class weights at bin edges, for a single noise level.
+    """Search like `search`, given the class weights at bin edges, for a single noise level.
 
     IN edge (d, 2, b + 1): the weight of each class below each bin edge.
     """

@@ -129,7 +129,7 @@ def decrease(double before, double lowered):
     return _heap.decrease(before, lowered)
 
 
-# The weight update after a stump has been chosen, for all rows together.
+# Update the weights of all rows after a stump has been chosen.
 #
 # weight <- source * factor[side, class]: a stump has only four factors, so no exponential is needed per
 # row. The side of a row follows from its bin code. The rows of the bin that contains the threshold are
@@ -402,7 +402,7 @@ def scale_weights(
     return exponent, scale
 
 
-# Probabilities of two classes from decision values, which are half the log odds.
+# Compute the probabilities of two classes from decision values, which are half the log odds.
 
 cdef extern from "link_simd.h" nogil:
     ctypedef void (*LinkKernel "pboost_link_kernel")(

@@ -242,7 +242,10 @@ cdef Py_ssize_t walk_rows_sides(
     const Graph* graph, const Graph* made, const Sides* sides, const Rows* X, Py_ssize_t start,
     Py_ssize_t stop, double* tile, double* score, double* count,
 ) noexcept nogil:
-    """Like `walk_rows`, with missing values; the nodes of `made` read the derived features of a chain."""
+    """Evaluate rows like `walk_rows`, with missing values.
+
+    The nodes of `made` read the derived features of a chain.
+    """
     cdef Py_ssize_t i = start, rows, steps
     cdef const char* row
     while i < stop:
