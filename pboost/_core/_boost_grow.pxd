@@ -230,7 +230,7 @@ cdef inline void note_leaf(Node* node) noexcept nogil:
 cdef inline bint find_cut(
     const Round* r, Node* node, const double* slot, int counted, double* gradient, double* curvature
 ) noexcept nogil:
-    """Find and store the split with the largest gain in the node itself; return False if there is none.
+    """Find and store the split with the largest gain in the node itself. Return False if there is none.
 
     OUT gradient, curvature: the sums of the left child.
     """
@@ -250,7 +250,7 @@ cdef inline bint cut_node(
     const Round* r, Node* node, const double* slot, bint is_last, Py_ssize_t* n_below, double* gradient,
     double* curvature
 ) noexcept nogil:
-    """Find the split of a node and partition its rows; return False if the node stays a leaf."""
+    """Find the split of a node and partition its rows. Return False if the node stays a leaf."""
     cdef Py_ssize_t n = node.stop - node.start
     cdef int counted
     if is_pure(r, node):
@@ -297,7 +297,7 @@ cdef inline void open_child(const Round* r, const Node* child, int32_t level) no
 cdef inline Node* make_children(
     const Round* r, int32_t e, Py_ssize_t n_below, double gradient, double curvature
 ) noexcept nogil:
-    """Create the children of a split node; return the one with fewer rows."""
+    """Create the children of a split node and return the one with fewer rows."""
     cdef Node* node = r.node + e
     cdef Node* below
     cdef Py_ssize_t middle = node.start + n_below

@@ -322,7 +322,7 @@ cdef inline bint score_bounded(
 cdef inline bint take_better(
     Cut* best, double numerator, double divisor, Py_ssize_t f, int32_t bin_, int32_t missing
 ) noexcept nogil:
-    """Store a split if it is better than the best so far; return whether it is better."""
+    """Store a split if it is better than the best so far. Return whether it is better."""
     if not numerator * best.divisor > best.numerator * divisor:
         return False
     best.numerator, best.divisor = numerator, divisor
@@ -334,7 +334,7 @@ cdef inline bint try_sums(
     Cut* best, const Masses* at, double gradient, double curvature, Py_ssize_t f, int32_t bin_,
     int32_t missing
 ) noexcept nogil:
-    """Try a split with these sums of the left child; return whether it is the best so far."""
+    """Try a split with these sums of the left child. Return whether it is the best so far."""
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return False

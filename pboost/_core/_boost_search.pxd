@@ -21,7 +21,10 @@ cdef inline Py_ssize_t search_bundled(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
     Cut* best
 ) noexcept nogil:
-    """Try bundled features, from number i up to feature `stop`; return the number of the next feature."""
+    """Try the bundled features from number i up to feature `stop`.
+
+    Return the number of the next bundled feature.
+    """
     cdef double gradient, curvature
     cdef Py_ssize_t f
     while i < r.n_bundled and r.bundled[i] < stop:
@@ -36,7 +39,9 @@ cdef inline Py_ssize_t search_bundled(
 cdef inline bint find_missing(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, double* masses, bint* some
 ) noexcept nogil:
-    """Read the sums of missing values for a group of numerical features; return whether there are any.
+    """Read the sums of missing values for a group of numerical features.
+
+    Return whether there are missing values.
 
     OUT masses, laid out like a bin; OUT some: whether each feature has missing values.
     """

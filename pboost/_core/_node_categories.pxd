@@ -293,7 +293,7 @@ cdef inline double score_set(
     const Tree* t, const Judge* at, const int64_t* left, Py_ssize_t n_below, double kept,
     int64_t* work,
 ) noexcept nogil:
-    """Return the score of a split, with its gain reduced to the fraction `kept`; INFINITY if not allowed.
+    """Return the score of a split whose gain is multiplied by `kept`, or INFINITY if it is not allowed.
     """
     cdef Sums sums
     cdef double part, below

@@ -35,7 +35,10 @@ cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double lowered_by(const Tree* t, double before, double score) noexcept nogil:
-    """Return the decrease of the criterion, from `before`, by a split with this score."""
+    """Return the decrease of the criterion by a split.
+
+    `before` is the criterion without the split, and `score` is the score of the split.
+    """
     if t.n_classes != 2:  # the score has the scale of `before`
         return before - score
     if t.criterion == KEARNS_MANSOUR:

@@ -52,7 +52,7 @@ cdef inline double search_columns(
 
 
 cdef inline bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nogil:
-    """Choose the feature of a node's split, and the score limit; return False if there is no split."""
+    """Choose the feature of a node's split, and the score limit. Return False if there is no split."""
     cdef Judge at = judge_of(t, e, t.work)
     cdef Py_ssize_t i
     cdef int32_t f = -1

@@ -47,7 +47,7 @@ cdef inline double clamped(double value, double least, double most) noexcept nog
 cdef inline double begin_squares(
     const Tree* t, Py_ssize_t e, double least, double most
 ) noexcept nogil:
-    """Choose the units of a node's sums for targets in a range; return the scale of the squares."""
+    """Choose the units of a node's sums for targets in a range and return the scale of the squares."""
     cdef double total = weight_at(t, e), width = most - least
     t.node[e].scale = full_scale(total * width, MOST_SCALE)
     t.node[e].pure = most == least

@@ -318,7 +318,7 @@ cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept 
 
 
 cdef inline double score_classes(const Tree* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
-    """Compute the scores of the splits for two classes; return the least of these scores and `least`."""
+    """Compute the scores of the splits for two classes. Return the minimum of these scores and `least`."""
     cdef double[4][MAX_BINS] mass
     cdef Masses masses
     cdef int64_t n = t.mass[2 * e], p = t.mass[2 * e + 1]

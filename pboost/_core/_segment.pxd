@@ -86,7 +86,9 @@ cdef inline double search_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Blocks* blocks,
     double best, double found,
 ) noexcept nogil:
-    """Search inside the blocks whose bound is below `best` and `found`; return the least score or `best`.
+    """Search inside the blocks whose bound is below `best` and `found`.
+
+    Return the least score, or `best` if no score is lower.
     """
     cdef double limit, least = INFINITY
     cdef Py_ssize_t b, lead = 0, turn, start
@@ -225,7 +227,7 @@ cdef inline Py_ssize_t partition_by_code(
 cdef inline Py_ssize_t partition_rows(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, int cut_bin, int32_t* spare
 ) noexcept nogil:
-    """Move the rows with codes up to `cut_bin` before the other rows, in order; return their number."""
+    """Move the rows with codes up to `cut_bin` before the other rows, in order. Return their number."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s

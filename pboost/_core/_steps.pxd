@@ -206,7 +206,7 @@ cdef inline int load_values(
     const Rows* rows, Py_ssize_t start, Py_ssize_t n, double* tile, const Trees* trees,
     const Holes* holes
 ) noexcept nogil:
-    """Load a tile; return 1 if values are missing, -1 if the trees do not accept them, else 0."""
+    """Load a tile. Return 1 if values are missing, -1 if the trees do not accept them, else 0."""
     cdef int found = load_tile(rows, start, n, tile)
     if found:
         if not holes.known or holes.spread(tile, rows.d, holes.twice, holes.n_twice, NULL):

@@ -391,7 +391,7 @@ cdef int check_one(
     const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
     Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen, int special
 ) noexcept nogil:
-    """Check one sorted feature; return the error code described in `check_sorted`."""
+    """Check one sorted feature and return the error code described in `check_sorted`."""
     cdef Py_ssize_t i, b, known = n
     cdef int32_t row
     cdef int out_of_order = 0, in_other_bin = 0
@@ -421,7 +421,7 @@ cdef int check_one(
         for i in range(starts[b], starts[b + 1]):
             row = row_of(order[i])
             value = values[row]
-            # no branches, because half of the branch predictions could be wrong
+            # avoid branches, because half of the predictions could be wrong
             out_of_order |= <int>(value < before) | (<int>(order[i] < 0) ^ <int>(value == before))
             in_other_bin |= codes[row] ^ <int>b
             if special & LEVELS:
@@ -491,9 +491,9 @@ cdef BinKernel bin_kernel = choose_bin(2)
 
 
 def use_simd_level(int level):
-    """For tests: choose the compiled variant.
+    """Choose the SIMD instructions for tests.
 
-    It is 0 for baseline, or 1 for AVX2 if supported. Both give the same bins.
+    The level is 0 for baseline, or 1 for AVX2 if supported. Both give the same bins.
     """
     global bin_kernel
     bin_kernel = choose_bin(level)

@@ -73,7 +73,7 @@ WIDE_BITS = OF_WIDE
 
 
 def use_simd_level(int level):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global passes, loss_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
 

@@ -59,7 +59,7 @@ PBOOST_INLINE void pboost_logistic(
    copies. */
 typedef struct {
     int loss, are_copies;
-    double per_limit; /* 1 / the largest Newton step */
+    double per_limit; /* 1 divided by the largest Newton step */
     double parameter; /* parameter of the loss, if any */
     const double *y, *f, *weight;
 } pboost_rows;
@@ -187,7 +187,7 @@ PBOOST_INLINE double pboost_most_of_eight(const double *most)
     return found;
 }
 
-/* Pad values to a multiple of eight; return m rounded up. */
+/* Pad m values to a multiple of eight. Return the padded number. */
 PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
 {
     for (; m & 7; m++) values[m] = what;

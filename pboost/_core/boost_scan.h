@@ -84,7 +84,8 @@ PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     }
 }
 
-/* Compute the scores of the splits of four lanes; return which lanes have two large enough children. */
+/* Compute the scores of the splits of four lanes. Return the lanes in which both children are large enough.
+ * */
 PBOOST_INLINE PBOOST_AVX2 __m256d pboost_score_four(
     const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
 {
@@ -171,7 +172,8 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     }
 }
 
-/* Compute the scores of the splits of eight lanes; return which lanes have two large enough children. */
+/* Compute the scores of the splits of eight lanes. Return the lanes in which both children are large
+ * enough. */
 PBOOST_INLINE PBOOST_AVX512 __mmask8 pboost_score_eight(
     const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
 {

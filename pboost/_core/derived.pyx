@@ -435,11 +435,11 @@ GROUP_LANES, WORK_SETS = LANES, OPEN + 2
 
 cdef struct Bundle:
     int32_t first, size
-    uint64_t* rows  # the rows that are in the chosen bin of one of the features
+    uint64_t* rows  # bits of the rows that are in a chosen bin of the bundle
 
 
 cdef Py_ssize_t pack(const uint8_t* codes, Py_ssize_t n, uint64_t* bits) noexcept nogil:
-    """Pack codes 0 and 1 into bits in any order, padded with 0; return the number of ones."""
+    """Pack codes 0 and 1 into bits in any order, padded with 0. Return the number of ones."""
     cdef uint64_t eight, word
     cdef Py_ssize_t i, w, k, count = 0
     for w in range((n + 63) // 64):

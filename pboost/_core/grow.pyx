@@ -137,7 +137,9 @@ cdef int read_ahead(Tree* t, arrays) except -1:
 # Nodes whose rows are on workers. Their splits and sums are copied from the lookahead tree.
 
 cdef bint take_choice(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Copy the choice of feature and score limit from the lookahead tree; return whether there is a split.
+    """Copy the chosen feature and the score limit from the lookahead tree.
+
+    Return whether there is a split.
     """
     cdef Py_ssize_t there = t.ahead_of[e]
     t.node[e].feature, t.node[e].limit = t.ahead[there].feature, t.ahead[there].limit
@@ -152,7 +154,7 @@ cdef void take_below(const Tree* t, Py_ssize_t e, int64_t* below) noexcept nogil
 
 
 cdef Py_ssize_t take_split(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Copy the split of a node; return its number of left rows."""
+    """Copy the split of a node and return its number of left rows."""
     cdef Py_ssize_t there = t.ahead_of[e], child = t.ahead[there].child, i
     cdef Node* node = &t.node[e]
     node.missing = t.ahead[there].missing
@@ -346,7 +348,7 @@ cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef int pick(Tree* t, int* status) noexcept nogil:
-    """Choose the next node; return the next phase, or PICK and a status if no node is left."""
+    """Choose the next node and return the next phase, or PICK and a status if no node is left."""
     cdef Heap heap = heap_of(t)
     cdef Py_ssize_t e
     cdef bint is_full = t.counter.leaves >= t.max_leaves
@@ -532,7 +534,7 @@ def split_ahead(
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
-    """Partition a range of features at the node at which growth paused; WORK spare (n,)."""
+    """Partition a range of features at the node at which growth paused. WORK spare (n,)."""
     cdef Tree t = read_tree(arrays)
     with nogil:
         partition_columns(&t, t.counter.at, first, last, &spare[0])

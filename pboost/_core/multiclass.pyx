@@ -67,7 +67,7 @@ cdef Passes passes = choose_passes(2)
 
 
 def use_simd_level(int level):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global passes
     passes = choose_passes(level)
 
@@ -504,7 +504,7 @@ cdef class Inside:
 
 
 def part(int32_t[::1] rows, const uint8_t[::1] codes, const uint8_t[::1] above, int32_t[::1] spare):
-    """Move the rows of the left child before the other rows, in order; return their number.
+    """Move the rows of the left child before the other rows, in order. Return their number.
 
     IN codes (n,); above (256,): the child of each code. WORK spare, as long as `rows`.
     """

@@ -22,7 +22,7 @@
 #define PBOOST_AT_ONCE 4           /* blocks summed in one pass over the rows */
 #define PBOOST_HELD (1 << 14)      /* capacity of the buffer, in fixed-point numbers */
 #define PBOOST_MOST_HELD 2048      /* capacity of the buffer, in rows */
-#define PBOOST_LOWERED (1.0 - 1e-12) /* factor for bounds; allows for rounding errors */
+#define PBOOST_LOWERED (1.0 - 1e-12) /* factor of bounds, which allows for rounding errors */
 #define PBOOST_BINS_ABREAST 8      /* bins that are scored together */
 #if defined(__GNUC__) || defined(__clang__)
 #define PBOOST_ALIGNED __attribute__((aligned(64)))
@@ -292,7 +292,7 @@ PBOOST_INLINE void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all, \
     int64_t *own, int64_t *by_class
 
-/* Process consecutive rows of the same class; return the end of these rows. */
+/* Process consecutive rows of the same class and return the end of these rows. */
 PBOOST_INLINE ptrdiff_t pboost_pass_run(
     const int32_t *rows, ptrdiff_t i, ptrdiff_t n, const int32_t *label, const int changes, const double *factor,
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all,

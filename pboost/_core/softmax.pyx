@@ -243,7 +243,7 @@ VECTOR_WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
 
 
 def use_simd_level(int level):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global softmax_passes, passes, words_pass, vector_passes
     softmax_passes = pboost_choose_softmax_passes(level)
     passes, words_pass = choose_passes(level), choose_words_pass(level)

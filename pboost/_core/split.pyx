@@ -52,7 +52,9 @@ cdef double coarse(
     int64_t left_positive, const int32_t* starts, int n_bins, int64_t* edge_negative,
     int64_t* edge_positive, double* bound,
 ) noexcept nogil:
-    """Compute the class weights at a feature's bin edges and the bounds inside bins; return the best score.
+    """Compute the class weights at a feature's bin edges, and the bounds inside bins.
+
+    Return the best score.
 
     left_negative, left_positive: the class weights to the left of all bins.
     """
@@ -166,7 +168,7 @@ cdef double refine_below(
     int n_bins, const int64_t* edge, Py_ssize_t width, const double* bound, double best,
     double found,
 ) noexcept nogil:
-    """Search inside the bins of a feature with missing values on the left; return the least score."""
+    """Search inside the bins of a feature with missing values on the left and return the least score."""
     cdef int64_t ln, lp
     cdef Limits below = with_missing_below(at, edge, width, starts, n_bins, &ln, &lp)
     cdef double total = <double>at.negative + <double>at.positive
@@ -462,7 +464,7 @@ cdef object locate_levels(
     cdef LevelCut cut
     cdef Levels levels
     cdef int b, n_codes = s.n_bins[f] + has(s, f, HOLES)
-    cdef object one = 1  # as a Python integer, because a set has up to 255 bits
+    cdef object one = 1  # use a Python integer, because a set has up to 255 bits
     for b in range(n_codes):
         mass[0][b] = edge[b + 1] - edge[b]
         mass[1][b] = edge[width + b + 1] - edge[width + b]

@@ -63,7 +63,7 @@ typedef union {
 typedef struct {
     int n_threads;
     pboost_flag stop, asleep; /* whether helpers must return; number of sleeping helpers */
-    pboost_flag calls;        /* number of times that work may have arrived */
+    pboost_flag calls;        /* counter that is increased when work may have arrived */
     pboost_post *post;
     pboost_place *place;
 } pboost_team;
@@ -107,7 +107,7 @@ static inline uint64_t pboost_microseconds(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Pause briefly; return whether the thread has waited long enough to sleep. It also returns true if the
+/* Pause briefly and return whether the thread has waited long enough to sleep. It also returns true if the
    clock was set back. */
 static inline int pboost_pause(pboost_wait *wait)
 {
@@ -160,7 +160,7 @@ static inline void pboost_close_post(pboost_team *team, int at, int who)
         if (pboost_pause(&wait)) pboost_nap(team, who);
 }
 
-/* Work on the tasks of open posts from number `first` on; return whether any part was processed. */
+/* Work on the tasks of open posts from number `first` on and return whether any part was processed. */
 static inline int pboost_help(pboost_team *team, int who, int first)
 {
     int did = 0;

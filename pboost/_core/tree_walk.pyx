@@ -345,7 +345,7 @@ cdef Py_ssize_t find_leaving(
     const Sums* sums, const Exits* exits, Py_ssize_t t, const double* total, const Lanes* lanes,
     double* value, uint8_t* leaves
 ) noexcept nogil:
-    """Mark the rows that stop after t stages; return their number.
+    """Mark the rows that stop after t stages and return their number.
 
     OUT leaves; value, which is only complete for these rows.
     """

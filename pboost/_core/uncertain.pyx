@@ -56,7 +56,7 @@ fill_table()
 
 
 cdef double tail(double z) noexcept nogil:
-    """Return the probability that a standard normal number exceeds abs(z); 0 beyond CERTAIN."""
+    """Return the probability that a standard normal number exceeds abs(z), or 0 beyond CERTAIN."""
     cdef const double* c
     cdef double x
     cdef int point
@@ -71,7 +71,7 @@ cdef double tail(double z) noexcept nogil:
 
 
 def tails(const double[::1] z, double[::1] out):
-    """For tests: compute the tail of each element of z."""
+    """Compute the tail of each element of z, for tests."""
     cdef Py_ssize_t i
     for i in range(z.shape[0]):
         out[i] = tail(z[i])
@@ -124,7 +124,7 @@ SIZES = (MAX_LEVELS, QUAD)
 
 
 def use_simd_level(int level):
-    """For tests: choose the compiled variant, 0 for baseline, 1 for AVX2, or 2 for AVX-512 if supported."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global cross
     cross = choose_crossing(level)
 
@@ -641,7 +641,7 @@ def sample(
 
 
 def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):
-    """For tests: fill `out` with the first random numbers of the stream (key, node, row)."""
+    """Fill `out` with the first random numbers of the stream (key, node, row), for tests."""
     cdef Py_ssize_t k
     for k in range(out.shape[0]):
         out[k] = _rng.uniform(key, node, row, <uint64_t>k)

@@ -152,7 +152,9 @@ cdef inline int64_t reweight_class(
     const uint8_t* codes, const double* factor, double scale, const double* scale_of,
     Py_ssize_t start, Py_ssize_t stop, const double* source, double* weight, int64_t* fixed,
 ) noexcept nogil:
-    """Multiply the weights of rows of one class by the factors of their codes; return the fixed-point sum.
+    """Multiply the weights of rows of one class by the factors of their codes.
+
+    Return the fixed-point sum.
 
     `scale_of` contains the scale of each code, or is NULL if all scales are the same.
     """
@@ -414,7 +416,7 @@ cdef LinkKernel link_kernel = pboost_choose_link(2)
 
 
 def use_simd_level(int most):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global link_kernel
     link_kernel = pboost_choose_link(most)
 

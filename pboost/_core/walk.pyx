@@ -91,7 +91,7 @@ def unreached(const int32_t[:, ::1] next_):
 cdef inline Py_ssize_t walk_row(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
 ) noexcept nogil:
-    """Compute the scores of a row; return the number of nodes on its path.
+    """Compute the scores of a row and return the number of nodes on its path.
 
     `sides` is as in `taken_by`.
     """
@@ -394,7 +394,7 @@ cdef inline void go_on(
 cdef inline bint enter(
     const Graph* graph, const Rows* X, Py_ssize_t i, bint takes, double* score, Walker* one
 ) noexcept nogil:
-    """Start row i; return False if a value is infinite, or missing and not supported."""
+    """Start row i. Return False if a value is infinite, or missing and not supported."""
     one.row, one.number, one.node, one.steps = X.data + i * X.row_stride, i, 0, 0
     one.out = score + i * graph.n_votes
     if has_infinity(X, one.row) if takes else is_bad(X, one.row):
