@@ -8,7 +8,7 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t
 # Stopped rows stay in place until half of the rows have stopped. Then the remaining rows move together.
 cdef struct Lanes:
     Py_ssize_t n, active
-    int32_t[TILE] row  # row number in the tile as loaded
+    int32_t[TILE] row  # row number in the tile before rows are moved
     int32_t[TILE] cost
     uint8_t[TILE] left
 

@@ -34,7 +34,7 @@ cdef inline void take_for_tree(const Round* r) noexcept nogil:
 
 
 cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Return whether some interaction group contains this feature and all features on the path to the node.
+    """Return whether an interaction group contains this feature and all features on the path to the node.
     """
     cdef Py_ssize_t w
     if r.together == NULL:

@@ -17,7 +17,7 @@ cdef inline void count_groups(
     const Round* r, Py_ssize_t first, Py_ssize_t last, const int32_t* rows, const int64_t* words,
     Py_ssize_t start, Py_ssize_t n, double* slot, bint packed, bint is_first
 ) noexcept nogil:
-    """Add n rows, from `start` on, to a histogram for some groups of features.
+    """Add n rows, beginning at `start`, to the histograms of some groups of features.
 
     If `is_first` is true or the histogram is packed, overwrite the previous contents.
     """

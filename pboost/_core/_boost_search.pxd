@@ -72,7 +72,7 @@ cdef inline Py_ssize_t search_group(
     """Search the features of a group in order, without limits on row counts.
 
     `above` contains their best splits with missing values on the right. Bundled features are also searched
-    in feature order, from number `next_` on. Return the number of the next bundled feature.
+    in feature order, beginning with number `next_`. Return the number of the next bundled feature.
     """
     cdef double[2 * LANES] missing
     cdef bint[LANES] some

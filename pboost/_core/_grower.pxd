@@ -80,19 +80,19 @@ cdef struct Tree:
     int64_t* fixed
     Moment* moment
     uint8_t* side  # child of each row (sorted features) or of each code (rows on workers).
-    # For splits by histograms, else NULL: the sums and the number of rows of the current node for each
+    # Used for splits by histograms, else NULL: the sums and the number of rows of the current node for each
     # feature and code, and the number of codes.
     const int64_t* cells
     Py_ssize_t n_codes
-    # For rows on workers, else NULL: the lookahead tree (see `Ahead` in distributed/lookahead.py), and its
-    # node for each node of this tree. The latter is -1 if the rows of the node are stored here.
+    # Used for rows on workers, else NULL: the lookahead tree (see `Ahead` in distributed/lookahead.py), and
+    # its node for each node of this tree. The latter is -1 if the rows of the node are stored here.
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass
     const int64_t* ahead_below  # sums of the left child of each node
     const uint64_t* ahead_subset
     const uint8_t* ahead_state
-    const int64_t* ahead_stored  # first row of each node stored here, else -1
+    const int64_t* ahead_stored  # first row of each node that is stored here, or -1
     int32_t* ahead_number  # number of each node in this tree, -1 if it is not in the tree yet
     int32_t* spare
     int64_t* work

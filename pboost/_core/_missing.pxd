@@ -284,7 +284,7 @@ cdef inline Py_ssize_t scan_known(
     const Tree* t, Py_ssize_t e, const int32_t* order, Py_ssize_t n_known, double limit,
     double found, double* best, int64_t* work, int64_t* below,
 ) noexcept nogil:
-    """Search like `scan_order`, with missing values in the rows from position `n_known` on.
+    """Search like `scan_order`, with missing values in all rows after the first `n_known`.
 
     To locate a split, also set the child for missing values.
     """

@@ -51,7 +51,7 @@ cdef struct Leaf:
     int unit  # the original weights are w0 * 2**unit
     Scale scale
     Py_ssize_t cells  # number of cells processed since the last check for signals
-    const int32_t* stop  # unless NULL, becomes nonzero when the caller is interrupted
+    const int32_t* stop  # NULL, or a flag that is set when the caller is interrupted
 
 
 cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept nogil:

@@ -9,7 +9,7 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 cdef enum:
     TOGETHER = 8  # number of rows that are traversed together
 cdef enum:
-    STRIDE = 4  # number of steps between checks whether all rows are in a leaf
+    STRIDE = 4  # after this number of steps, check whether all rows are in a leaf
 cdef enum:
     FEW_STEPS = 12  # trees up to this depth are traversed without checks
 

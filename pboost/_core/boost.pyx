@@ -719,7 +719,7 @@ def look_at(
 ):
     """Compare the Newton steps of the rows of each node.
 
-    OUT mixed (k,): 0 if all rows have the Newton step of the node, whose sums are `sums` (k, 2), else 1;
+    IN sums (k, 2) of the nodes; OUT mixed (k,): 0 if all rows have the Newton step of the node, else 1;
     squares (k or 0,): the sums of squared Newton steps.
     """
     cdef Round r = read_round(arrays, &passes)
@@ -832,7 +832,7 @@ def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, 
 def take_looks(arrays, steps, const double[:, ::1] found, uint8_t[::1] is_open):
     """Continue the search for the values of leaves with new sums `found` (n, 2).
 
-    IN/OUT steps (n,), is_open (n,): whether another evaluation is needed.
+    IN/OUT steps (n,), is_open (n,): 1 if another evaluation is needed, else 0.
     """
     cdef Rows rows = read_loss(arrays)
     cdef Step* step = <Step*>to_write(steps, sizeof(Step))

@@ -9,7 +9,7 @@
 #include "boost_packed.h"
 
 /* The losses from HINGE on have no useful Hessian. SQUARED and the losses from ABSOLUTE on are functions
-   of the residual f - y. SHARES is for one class of the softmax loss: here f is the gradient, which is
+   of the residual f - y. SHARES stands for one class of the softmax loss. Its f is the gradient, which is
    the probability of the class, minus 1 for rows of the class. */
 #define PBOOST_LOSSES(OF)                                                                          \
     OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "log_loss") OF(SQUARED, "squared_error")                 \

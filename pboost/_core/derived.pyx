@@ -260,10 +260,10 @@ def column_moments(
 
 # Separate two classes by a noisy projection, and search pairs of features quickly.
 #
-# Z (k, n): one feature per row; the first n_negative entries are of class -1. Weights (n,) >= 0. A row goes
-# to the right with probability S(z), with z = (a x - threshold) / sigma. S(z) = (1 + z / sqrt(2 + z^2)) / 2
-# is the distribution function of Student's t with two degrees of freedom. It needs no exponential function,
-# so results are bit-identical on every machine.
+# Z (k, n): one feature per row; the first n_negative entries are of class -1. The weights (n,) are not
+# negative. A row goes to the right with probability S(z), with z = (a x - threshold) / sigma. S(z) = (1 + z
+# / sqrt(2 + z^2)) / 2 is the distribution function of Student's t with two degrees of freedom. It needs no
+# exponential function, so results are bit-identical on every machine.
 
 cdef enum:
     CELLS = 64

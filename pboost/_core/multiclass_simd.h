@@ -58,7 +58,7 @@ typedef struct {
     int32_t at[PBOOST_MOST_HELD], row[PBOOST_MOST_HELD];
 } pboost_held_rows;
 
-/* Buffer m rows for `blocks` blocks of lanes, from block `first` on. */
+/* Buffer m rows for `blocks` blocks of lanes, beginning with block `first`. */
 PBOOST_INLINE void pboost_hold(
     const pboost_label_rows *of, ptrdiff_t start, ptrdiff_t m, ptrdiff_t first, ptrdiff_t blocks,
     const int lanes, pboost_held_rows *held)

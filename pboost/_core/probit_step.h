@@ -129,7 +129,7 @@ typedef struct {
     double least[PBOOST_LANES], most[PBOOST_LANES];
 } pboost_totals;
 
-/* Compute f + b + a x (without a feature, f + b) and the margins u for n rows from `start` on. Return
+/* Compute f + b + a x (without a feature, f + b) and the margins u for n rows, beginning at `start`. Return
    whether all margins are at most PBOOST_NEAR in size. */
 PBOOST_INLINE int pboost_move(
     const pboost_leaf *leaf, const double *restrict f, double *restrict tried,

@@ -40,7 +40,7 @@ typedef int32_t pboost_flag;
 #define PBOOST_PAUSE() ((void)0)
 #endif
 
-/* A function that processes parts of `task` on thread `who` and returns whether there were any. */
+/* A function that processes parts of `task` on thread `who`, and returns whether it processed any part. */
 typedef int (*pboost_work)(void *task, int who);
 
 typedef union {
@@ -160,7 +160,7 @@ static inline void pboost_close_post(pboost_team *team, int at, int who)
         if (pboost_pause(&wait)) pboost_nap(team, who);
 }
 
-/* Work on the tasks of open posts from number `first` on and return whether any part was processed. */
+/* Work on the tasks of open posts, beginning with number `first`. Return whether any part was processed. */
 static inline int pboost_help(pboost_team *team, int who, int first)
 {
     int did = 0;

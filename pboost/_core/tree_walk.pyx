@@ -429,10 +429,10 @@ def leave_trees(
 ):
     """Evaluate trees for the rows start..stop-1 of X until each row stops.
 
-    Trees as in `pboost._core.tree_walk`; value (n_nodes, k); node_depth (n_nodes,), or None to return a
-    cost of 0; bias (K,). If `is_mean` is true, values are means over the trees; with two sums, the value is
-    the second mean minus the first. Otherwise, values are bias plus sums. WORK tile (64 * columns,), work
-    (128 * K,). Returns the same number as `walk_leaves`.
+    IN the trees, as described at the start of this file; value (n_nodes, k); node_depth (n_nodes,), or None
+    to return a cost of 0; bias (K,). If `is_mean` is true, values are means over the trees; with two sums,
+    the value is the second mean minus the first. Otherwise, values are bias plus sums. WORK tile (64 *
+    columns,), work (128 * K,). Returns the same number as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -608,11 +608,11 @@ def walk_values(
 ):
     """Compute the values of the leaf equations of each tree for the rows start..stop-1 of X.
 
-    Trees as in tree_walk.pyx. IN leaf (n_nodes,): the index of each leaf in `equation` (leaves of all
-    trees, K, 1 + d), in `taken`, and in `means` (leaves, d), or (1, d) for all leaves. `means` replace
-    missing values and need ``holes``. `added` (n, d) are the features of the equations if they differ from
-    X. WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out (stop - start, n_trees, K);
-    its first row is for row `start`. Returns the same number as `walk_leaves`.
+    IN the trees, as described at the start of this file; leaf (n_nodes,): the index of each leaf in
+    `equation` (leaves of all trees, K, 1 + d), in `taken`, and in `means` (leaves, d), or (1, d) for all
+    leaves. `means` replace missing values and need ``holes``. `added` (n, d) are the features of the
+    equations if they differ from X. WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out
+    (stop - start, n_trees, K); its first row is for row `start`. Returns the same number as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Rows wide = rows if added is None else rows_of(added)

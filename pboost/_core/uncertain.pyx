@@ -618,8 +618,8 @@ def sample(
 ):
     """Sum the votes of the random walks first..last-1 for each of the rows start..stop-1.
 
-    The outcome at a node depends only on (key, node, row, walk). From a table of probabilities, those for
-    class 0 are used. INOUT total (n, V), to which votes are added one after another.
+    The outcome at a node depends only on (key, node, row, walk). If there is a table of probabilities, its
+    entries for class 0 are used. INOUT total (n, V), to which votes are added one after another.
     """
     cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])

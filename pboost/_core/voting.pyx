@@ -173,7 +173,7 @@ cdef inline int64_t reweight_class(
     return mass
 
 
-# The rows to be updated, from row `start` on, and the sums of each class.
+# The rows to be updated, which begin at row `start`, and the sums of each class.
 cdef struct Reweight:
     double[2][MAX_BINS] by_code
     double[MAX_BINS] scale_of
@@ -256,8 +256,8 @@ def reweight_bin(
 ):
     """Update the weights of the rows of the bin that contains the threshold: the sorted rows start..stop-1.
 
-    Rows from `position` on go to the right. INOUT weight, initially the source weights; OUT fixed. Returns
-    the fixed-point weights of class -1 and of class +1.
+    The rows at `position` and after it go to the right. INOUT weight, initially the source weights; OUT
+    fixed. Returns the fixed-point weights of class -1 and of class +1.
     """
     cdef Py_ssize_t i
     cdef int64_t[2] mass

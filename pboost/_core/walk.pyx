@@ -93,7 +93,7 @@ cdef inline Py_ssize_t walk_row(
 ) noexcept nogil:
     """Compute the scores of a row and return the number of nodes on its path.
 
-    `sides` is as in `taken_by`.
+    `sides` is described in `taken_by`.
     """
     cdef double score = graph.bias
     cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
@@ -447,8 +447,8 @@ def leave_graph(
 ):
     """Evaluate a graph for the rows start..stop-1 of X until each row stops.
 
-    Graphs as in `pboost._core.walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the
-    number of stages before each node. Returns the same number as `walk`.
+    IN the graph, as for `walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the number of
+    stages before each node. Returns the same number as `walk`.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent
