@@ -131,9 +131,9 @@ cdef struct Round:
     const uint8_t* groups
     const uint8_t* special
     const int32_t* n_bins
-    # Feature bundles; see `bundle` in derived.pyx. For each feature: its lane, its code in a bundle (0 if
-    # it is not bundled), and the bin that the code stands for. For each lane: its feature, or -1 for a
-    # bundle. `bundled` lists the bundled features.
+    # Feature bundles; see `bundle` in derived.pyx. They contain, for each feature, the lane, the code in a
+    # bundle (0 if it is not bundled), and the bin that the code stands for. For each lane, they contain the
+    # feature, or -1 for a bundle. `bundled` lists the bundled features.
     const int32_t* lane
     const uint8_t* code
     const uint8_t* side

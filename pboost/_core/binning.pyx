@@ -539,7 +539,7 @@ def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashe
 cdef void extend_one(
     const double* x, const uint8_t* code, Py_ssize_t m, double* least, double* most, int32_t* count
 ) noexcept nogil:
-    """Count the values of each bin, and update its smallest and largest value, which seldom change."""
+    """Count the values of each bin, and update its smallest and largest value."""
     cdef Py_ssize_t i, b
     cdef double here
     for i in range(m):

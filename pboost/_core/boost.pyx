@@ -746,9 +746,9 @@ cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
 
 
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
-    """Copy the rows of each leaf, so that `sums` can read them.
+    """Copy the rows of each leaf for `sums`.
 
-    OUT found (k, 5): the bounds as in `farthest`, the largest weight, and the number of copies.
+    OUT found (k, 5): the bounds that `farthest` returns, the largest weight, and the number of copies.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
@@ -773,7 +773,9 @@ def sums(
     arrays, const int64_t[:, ::1] spans, const double[::1] step, const uint8_t[::1] is_raised,
     const double[:, ::1] scale, double[:, ::1] found
 ):
-    """Sum the gradients and Hessians of the copied rows of each leaf after its step `step` (k,).
+    """Sum the gradients and Hessians of the copied rows of each leaf after a step.
+
+    IN step (k,) of each leaf.
 
     OUT found (k, 2), in units of 1 / `scale` (k, 2).
     """

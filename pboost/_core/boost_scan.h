@@ -201,7 +201,8 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_scan_eight(
     eight->bin = _mm512_mask_mov_epi64(eight->bin, is_better, bin);
 }
 
-/* Scan several groups together up to the last bin that all have, then scan the rest of each group. */
+/* Scan several groups together up to the last bin that all groups have, then scan the rest of each group.
+ * */
 PBOOST_INLINE PBOOST_AVX512 void pboost_scan_abreast(
     const pboost_lanes *groups, const int n_groups, const int is_packed, const pboost_same_eight *at,
     pboost_cuts *cuts)

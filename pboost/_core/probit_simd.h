@@ -21,8 +21,8 @@
 #define PBOOST_NEAR 37.0 /* at margins up to this size, the density does not underflow */
 #define PBOOST_ROWS 256 /* rows per block; a block fits into the level 1 cache */
 
-/* The unit of e. If all margins are large, the unit is phi(origin), and rescue is phi(origin)/phi(0).
-   Otherwise, origin is 0. */
+/* The unit of the density e. If all margins are large, the unit is phi(origin), and rescue is
+   phi(origin)/phi(0). Otherwise, origin is 0. */
 typedef struct {
     double origin, rescue;
 } pboost_scale;

@@ -181,7 +181,8 @@ cdef int check_ranked(
     const Ranked* found, const Trees* trees, Py_ssize_t width, Py_ssize_t d, const int16_t[::1] rank,
     Py_ssize_t room
 ) except -1:
-    """Raise ValueError if `found` does not match the trees with d features, or if WORK rank is too small.
+    """Raise ValueError if `found` does not match the trees with d features, or if the work array `rank` is
+    too small.
     """
     if (found.n_trees != trees.n or found.width != width or found.d > d or rank is None
             or rank.shape[0] < room):
@@ -712,7 +713,7 @@ def weakest_links(
     const int32_t[:, ::1] children, const double[::1] risk, double[::1] price,
     double[::1] gain, int32_t[::1] saved, int32_t[:, ::1] work,
 ):
-    """Find the price at which each node becomes a leaf or is removed; INFINITY for leaves.
+    """Find the price at which each node becomes a leaf or is removed. The price of leaves is INFINITY.
 
     IN children (n, 2), parents first, -1 for leaves; risk (n,) of each node as a leaf. OUT price (n,):
     -INFINITY for inner nodes that are removed together with an ancestor before they would be collapsed;
