@@ -97,7 +97,7 @@ cdef inline void count_words(
 
 
 cdef inline Py_ssize_t spare_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the position of a node's rows in the work arrays: 0 with a single thread."""
+    """Return the position of a node's rows in the work arrays, which is 0 with a single thread."""
     return node.start if r.n_threads > 1 else 0
 
 

@@ -44,7 +44,10 @@ cdef struct Level:
 # The split of a node.
 
 cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept nogil:
-    """Return whether a split is better. Ties go to the lower feature, then to the split tried first."""
+    """Return whether a split is better than the best so far.
+
+    Ties go to the lower feature, then to the split tried first.
+    """
     cdef Py_ssize_t other = best.cut.feature
     return value > best.value or (value == best.value and f < other)
 

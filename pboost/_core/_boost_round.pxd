@@ -6,7 +6,8 @@
 #
 # The histogram of an open node is stored in a slot. Only the histogram of the smaller child is computed
 # from rows, in the next slot. The histogram of the larger child is the difference and replaces the
-# parent's. A histogram of few rows sums packed words, stored at the beginning of each group's space.
+# parent's. A histogram of few rows contains sums of packed words, stored at the beginning of each group's
+# space.
 #
 # Names: `masses` are histograms, `curvature` is the Hessian, `levels` are categories, and `below` and
 # `above` are the left and the right child. A group is a set of neighboring features, and each position in a
@@ -86,7 +87,7 @@ cdef extern from *:
 cdef enum:
     WORDS = 4  # number of 64-bit words of a category set
 cdef enum:
-    CELLS_PER_ROW = 12  # nodes with more cells than this times `share` are processed in parallel
+    CELLS_PER_ROW = 12  # if a node has more than this number times `share` cells, process it in parallel
 cdef enum:
     LOW_UNIT = 262144  # 2**18, the unit of the first words of wide sums
 

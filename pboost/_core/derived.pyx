@@ -102,8 +102,9 @@ def sum_rows(
     X, const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill, double constant,
     Py_ssize_t first, double[::1] out, const double[::1] center=None, const double[::1] scale=None,
 ):
-    """Compute a linear combination for the rows first, first + 1, ...: a constant plus terms, added in
-    order.
+    """Compute a linear combination for the rows first, first + 1, ...
+
+    It is a constant plus terms, which are added in order.
 
     Term t is coefficient[t] times feature index[t]. fill[t] replaces its missing values. With `center` and
     `scale`, feature index[t] is standardized: center[t] is subtracted, and the difference is divided by

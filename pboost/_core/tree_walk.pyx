@@ -181,8 +181,7 @@ cdef int check_ranked(
     const Ranked* found, const Trees* trees, Py_ssize_t width, Py_ssize_t d, const int16_t[::1] rank,
     Py_ssize_t room
 ) except -1:
-    """Raise ValueError if `found` does not match the trees with d features, or if the work array `rank` is
-    too small.
+    """Raise ValueError if `found` does not match the trees, or if the work array `rank` is too small.
     """
     if (found.n_trees != trees.n or found.width != width or found.d > d or rank is None
             or rank.shape[0] < room):

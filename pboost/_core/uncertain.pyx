@@ -436,8 +436,8 @@ def probabilities(
 
 # Draw random outcomes, and count how often each row has outcome 1.
 #
-# A random number depends only on (key, question, row, draw), and all sums are of integers. So results do
-# not depend on the number of threads or on the order of the rows.
+# A random number depends only on (key, question, row, draw), and all sums are sums of integers. So results
+# do not depend on the number of threads or on the order of the rows.
 
 def draw(
     const double[::1] above, const int32_t[::1] rows, Py_ssize_t n_negative, uint64_t key,

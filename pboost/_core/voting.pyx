@@ -14,7 +14,7 @@ from pboost._core._sum cimport sum_of
 from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
-# Votes of exits, and the split step. It computes votes, and factors of the weights, from class weights.
+# Compute votes of exits. The split step computes the votes and the weight factors from class weights.
 
 #: The kinds of votes.
 VOTES = ("domain", "symmetric")
