@@ -110,7 +110,7 @@ cdef inline double raw_step(const Shrink* all, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double share_kept(const Shrink* all, Py_ssize_t e) noexcept nogil:
-    """Return the share of the difference between two children that is kept."""
+    """Return the fraction of the difference between two children that remains after shrinkage."""
     cdef const Node* node = all.node + e
     cdef double of_row = all.row_weight * variance_in(node, all.spread + e) / all.spread[e].weight
     cdef double difference = 0.0, variance = 0.0, curvature

@@ -28,7 +28,7 @@ cdef struct Levels:
     Py_ssize_t step
     int n
     bint has_missing
-    double smoothing  # multiple of the difference expected by chance that is subtracted
+    double smoothing  # this multiple of the difference expected by chance is subtracted
     double pull  # weight with which the class shares of the node enter each smoothed share
     int n_ordered
     int32_t[MAX_BINS] order
@@ -140,7 +140,7 @@ cdef inline bint try_cut(
 ) noexcept nogil:
     """Try a split: lower `best` to its score and return whether the score is within `limit`.
 
-    moved: the change by smoothing of the left child's weight of class +1.
+    moved: the weight of class +1 that smoothing adds to the left child.
     """
     cdef double here
     if not is_legal(at, ln, lp, count):

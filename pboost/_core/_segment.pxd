@@ -58,8 +58,8 @@ cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nog
         m.rp[b] = <double>(limits.positive - blocks.lp[b])
         m.rn[b] = <double>(limits.negative - blocks.ln[b])
     score_many(limits.criterion, &m, 0, 0, blocks.n, blocks.at)
-    # The bound is the least score at two corners: one class weight at the block's end, the other at its
-    # start.
+    # The bound is the least score at two corners. Each has one class weight at the end of the block and the
+    # other class weight at its start.
     score_many(limits.criterion, &m, 1, 0, blocks.n, blocks.bound)
     score_many(limits.criterion, &m, 0, 1, blocks.n, other)
     for b in range(blocks.n):

@@ -775,9 +775,7 @@ def sums(
 ):
     """Sum the gradients and Hessians of the copied rows of each leaf after a step.
 
-    IN step (k,) of each leaf.
-
-    OUT found (k, 2), in units of 1 / `scale` (k, 2).
+    IN step (k,): the step of each leaf. OUT found (k, 2), in units of 1 / `scale` (k, 2).
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)

@@ -104,11 +104,9 @@ def sum_rows(
 ):
     """Compute a linear combination for the rows first, first + 1, ...
 
-    It is a constant plus terms, which are added in order.
-
-    Term t is coefficient[t] times feature index[t]. fill[t] replaces its missing values. With `center` and
-    `scale`, feature index[t] is standardized: center[t] is subtracted, and the difference is divided by
-    scale[t]. OUT out: one value per row.
+    It is a constant plus terms, which are added in order. Term t is coefficient[t] times feature index[t].
+    fill[t] replaces its missing values. With `center` and `scale`, feature index[t] is standardized:
+    center[t] is subtracted, and the difference is divided by scale[t]. OUT out: one value per row.
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t i = 0, r, t, n, terms = index.shape[0]

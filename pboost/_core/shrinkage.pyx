@@ -79,11 +79,9 @@ def shrink_leaves(
 ):
     """Shrink the leaf values of a tree toward the values of their ancestors.
 
-    IN/OUT nodes (n,), in preorder.
-
-    IN/OUT spread (n, 2): sums of squared gradients, in packed units, and of weights; given for leaves. OUT
-    step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`. Returns the weighted sum of
-    squared leaf values after shrinkage, as a fraction of the sum before it.
+    IN/OUT nodes (n,), in preorder; spread (n, 2): sums of squared gradients, in packed units, and of
+    weights; given for leaves. OUT step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`.
+    Returns the weighted sum of squared leaf values after shrinkage, as a fraction of the sum before it.
     """
     cdef Shrink all
     cdef double kept

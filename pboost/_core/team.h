@@ -18,7 +18,7 @@
 #include <time.h>
 
 #define PBOOST_SPIN 50 /* time without work after which a thread sleeps, in microseconds */
-#define PBOOST_LINE 128 /* in bytes; prevents false sharing of cache lines */
+#define PBOOST_LINE 128 /* size in bytes that prevents false sharing of cache lines */
 
 typedef int32_t pboost_flag;
 
