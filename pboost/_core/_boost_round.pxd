@@ -200,7 +200,7 @@ cdef struct Round:
     # Used for level-wise growth, else NULL. `gains` has `n_gains` gains per open node, and `pool` has their
     # sums over all nodes. If `pooling` is 1, `gains` is NULL. `set_place` is the position of each
     # categorical feature's gains, or -1, and `sets` has the order of its categories. Pooled gains have the
-    # weight `pooling` at depth `pool_from` and below.
+    # weight `pooling` at depths >= `pool_from`.
     float* gains
     float* pool
     const int64_t* set_place

@@ -35,7 +35,7 @@ cdef inline double search_columns(
     const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found, int64_t* work,
     Found* kept,
 ) noexcept nogil:
-    """Search the picked features first..last-1; return the least of `found` and their scores.
+    """Search the picked features first..last-1. Return the least of `found` and their scores.
 
     Splits that score above `found` may be ignored. `kept`: as in `scan_column`, or NULL.
     """
