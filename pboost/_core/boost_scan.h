@@ -1,4 +1,4 @@
-/* The best splits of a boosted tree's node, from its histogram; see boost_simd.h. */
+/* Find the best splits of a node of a boosted tree from its histogram; see boost_simd.h. */
 #ifndef PBOOST_BOOST_SCAN_H
 #define PBOOST_BOOST_SCAN_H
 #include "boost_histogram.h"

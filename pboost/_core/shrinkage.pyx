@@ -1,6 +1,6 @@
 """Leaf values that are shrunk along the path from the root, by the James-Stein rule.
 
-See `Rounds` in trees/tree_rounds.py, whose arrays are borrowed for one call. Sums of squares are sums of
+See `Rounds` in trees/tree_rounds.py, whose arrays are used during one call. Sums of squares are sums of
 integers, so they do not depend on the order of the rows.
 """
 from pboost._core._address cimport to_read, to_write
@@ -15,7 +15,7 @@ from pboost._core.types cimport int32_t
 
 
 def square_scale(bint is_wide, bint is_weighted, Py_ssize_t n_copies):
-    """Return the factor of squared gradients, in packed units, with which their sum is exact."""
+    """Return the factor that scales squared gradients, in packed units, so that their sum is exact."""
     cdef int bits = 2 * (OF_WIDE if is_wide else OF_GRADIENT)
     return scale_of(2.0 ** (bits + 1) * (MOST_SQUARE if is_weighted else 1), n_copies)
 

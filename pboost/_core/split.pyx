@@ -306,7 +306,7 @@ def search(
     double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
     Py_ssize_t last, size_t team=0, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """Search the features first..last-1; compute their rows of `edge`, `bound` and `best`.
+    """Search the features first..last-1 and compute their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see `Limits`;
     team: address of the threads, which process the features together; special (d,) or None; smoothing: see
@@ -458,7 +458,7 @@ cdef object locate_levels(
     const Limits* at, const Special* s, Py_ssize_t f, const int32_t* starts, const int64_t* edge,
     Py_ssize_t width, double limit,
 ):
-    """Return the first set of categories with a score within the limit, like `locate`."""
+    """Return the result of `locate` for the first set of categories with a score within the limit."""
     cdef int64_t[3][MAX_BINS] mass  # weights of both classes, and numbers of rows
     cdef double ignored = INFINITY
     cdef LevelCut cut
