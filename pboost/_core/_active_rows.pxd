@@ -8,7 +8,7 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t
 # Stopped rows stay in place until half of the rows have stopped. Then the remaining rows move together.
 cdef struct Lanes:
     Py_ssize_t n, active
-    int32_t[TILE] row  # row number in the tile as loaded
+    int32_t[TILE] row  # row number in the tile before rows are moved
     int32_t[TILE] cost
     uint8_t[TILE] left
 
@@ -102,7 +102,7 @@ cdef inline Py_ssize_t mark_leaving(
     """Mark the rows that stop at stage t, given one value per row, and return their number. OUT leaves."""
     cdef Py_ssize_t r, n = 0
     cdef double high = exits.high[t], low = exits.low[t]
-    for r in range(lanes.n):  # no branch, so that the compiler can vectorize the loop
+    for r in range(lanes.n):  # avoid a branch, so that the compiler can vectorize the loop
         leaves[r] = ((value[r] >= high) | (value[r] <= low)) & (lanes.left[r] == 0)
     for r in range(lanes.n):
         n += leaves[r]

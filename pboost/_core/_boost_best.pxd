@@ -23,7 +23,7 @@ cdef inline int32_t take_slot(const Round* r) noexcept nogil:
 
 
 cdef inline int64_t mass_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the total weight of a node's rows if comparisons are limited, and their number otherwise."""
+    """Return the total weight of a node's rows if comparisons are limited, else the number of rows."""
     cdef Py_ssize_t i
     cdef int64_t total = 0
     if r.comparisons == 0.0 or r.row_mass == NULL:

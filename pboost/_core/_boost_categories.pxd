@@ -156,7 +156,7 @@ cdef inline void search_side(
         kept = kept_of(at, levels, gl, hl, left) if is_smoothed and i < levels.n - 1 else 1.0
         if try_set(best, at, gl, hl, kept, f, side):
             note_set(best, levels, i + 1, levels.n)
-    for i in range(levels.n if is_smoothed else 0):  # each single category as the right child
+    for i in range(levels.n if is_smoothed else 0):  # try each single category as the right child
         l = levels.level[i]
         if count != NULL and min(n_below - count[l], n - n_below + count[l]) < r.min_leaf:
             continue

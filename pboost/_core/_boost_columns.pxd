@@ -12,7 +12,7 @@ from pboost._core.types cimport int32_t, uint8_t, uint64_t
 cdef inline void take_some(
     const Round* r, Py_ssize_t n, Py_ssize_t wanted, uint64_t path, uint8_t* taken
 ) noexcept nogil:
-    """Select `wanted` of the n features at random and mark them in `picked`; if n is smaller, select all.
+    """Select `wanted` of the n features at random and mark them in `picked`. If n is smaller, select all.
     """
     cdef uint64_t start = stream(r.key, path, r.number)
     cdef Py_ssize_t i, j
@@ -34,7 +34,7 @@ cdef inline void take_for_tree(const Round* r) noexcept nogil:
 
 
 cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Return whether some interaction group contains this feature and all features on the path to the node.
+    """Return whether an interaction group contains this feature and all features on the path to the node.
     """
     cdef Py_ssize_t w
     if r.together == NULL:

@@ -34,7 +34,7 @@ cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) 
 
 
 cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
-    """Compute the mean amount per row of the node that is still to be paid for each item."""
+    """Compute the mean amount that a row of the node still has to pay for each item."""
     cdef Py_ssize_t e = node - r.node, k
     cdef const int32_t* items
     if r.item == NULL:
@@ -53,7 +53,7 @@ cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the gain that a split needs per unit of mean cost; negative without a tradeoff."""
+    """Return the gain that a split needs per unit of mean cost, or a negative number without a tradeoff."""
     cdef double weight = 0.0
     cdef Py_ssize_t i
     if r.item == NULL or r.tradeoff < 0.0:

@@ -96,7 +96,7 @@ cdef struct Parting:
     int64_t* words
     int64_t* spare_words
     Py_ssize_t step  # rows per chunk
-    Py_ssize_t[MOST_PIECES] below, place  # per chunk: left rows, place of right rows
+    Py_ssize_t[MOST_PIECES] below, place  # per chunk: number of left rows, position of right rows
 
 
 cdef inline void part_piece(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -230,7 +230,7 @@ cdef inline void note_leaf(Node* node) noexcept nogil:
 cdef inline bint find_cut(
     const Round* r, Node* node, const double* slot, int counted, double* gradient, double* curvature
 ) noexcept nogil:
-    """Find and store the split with the largest gain in the node itself; return False if there is none.
+    """Find and store the split with the largest gain in the node itself. Return False if there is none.
 
     OUT gradient, curvature: the sums of the left child.
     """
@@ -250,7 +250,7 @@ cdef inline bint cut_node(
     const Round* r, Node* node, const double* slot, bint is_last, Py_ssize_t* n_below, double* gradient,
     double* curvature
 ) noexcept nogil:
-    """Find the split of a node and partition its rows; return False if the node stays a leaf."""
+    """Find the split of a node and partition its rows. Return False if the node stays a leaf."""
     cdef Py_ssize_t n = node.stop - node.start
     cdef int counted
     if is_pure(r, node):
@@ -276,7 +276,7 @@ cdef inline void bound_children(const Round* r, const Node* node) noexcept nogil
     cdef Masses at = masses_of(r, node)
     cdef int direction = r.direction[node.feature]
     cdef double middle
-    if direction == 0 or node.high < 0:  # the last position: known against missing values
+    if direction == 0 or node.high < 0:  # a split of known from missing values
         return
     middle = 0.5 * step_within(&at, below.gradient, below.curvature) + (
         0.5 * step_within(&at, above.gradient, above.curvature))
@@ -297,7 +297,7 @@ cdef inline void open_child(const Round* r, const Node* child, int32_t level) no
 cdef inline Node* make_children(
     const Round* r, int32_t e, Py_ssize_t n_below, double gradient, double curvature
 ) noexcept nogil:
-    """Create the children of a split node; return the one with fewer rows."""
+    """Create the children of a split node and return the one with fewer rows."""
     cdef Node* node = r.node + e
     cdef Node* below
     cdef Py_ssize_t middle = node.start + n_below
@@ -345,9 +345,11 @@ cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
 
 
 cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
-    """Take an open node: this thread's newest or, if none, the largest of the other threads' oldest nodes.
+    """Take an open node.
 
-    OUT at.slot: its position in this thread's list of histograms.
+    This is the thread's newest node or, if it has none, the largest of the other threads' oldest nodes.
+
+    OUT at.slot: the position of the node in this thread's list of histograms.
     """
     cdef Stack* own = r.stack + r.who
     cdef Open* oldest
@@ -375,7 +377,7 @@ cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
     if of >= 0:
         if r.stack[of].first == r.stack[of].last:
             r.stack[of].first = r.stack[of].last = 0
-        plus(&r.state.open, -1)  # other threads read both without a lock
+        plus(&r.state.open, -1)  # other threads read `open` and `busy` without a lock
         plus(&r.state.busy, 1)
     unlock(&r.state.in_hand)
     return of >= 0
@@ -399,8 +401,8 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
             r.state.done += n
             plus(&r.state.busy, -1)
             if small != NULL:
-                # The smaller child is added last and taken first, so that it can use the memory after that
-                # of its sibling.
+                # The smaller child is added last and taken first, so that it can use the memory after the
+                # histogram of its sibling.
                 large = other_child(&r, small)
                 open_child(&r, large, at.slot)
                 open_child(&r, small, at.slot + 1)

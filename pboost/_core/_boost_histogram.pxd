@@ -1,4 +1,4 @@
-# The histogram of a node of a boosted tree: computed from rows, copied, or subtracted from another.
+# Compute the histogram of a node of a boosted tree from its rows or by subtraction, or copy it.
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_round cimport (
@@ -17,7 +17,7 @@ cdef inline void count_groups(
     const Round* r, Py_ssize_t first, Py_ssize_t last, const int32_t* rows, const int64_t* words,
     Py_ssize_t start, Py_ssize_t n, double* slot, bint packed, bint is_first
 ) noexcept nogil:
-    """Add n rows, from `start` on, to a histogram for some groups of features.
+    """Add n rows, beginning at `start`, to the histograms of some groups of features.
 
     If `is_first` is true or the histogram is packed, overwrite the previous contents.
     """
@@ -97,7 +97,7 @@ cdef inline void count_words(
 
 
 cdef inline Py_ssize_t spare_of(const Round* r, const Node* node) noexcept nogil:
-    """Return the position of a node's rows in the work arrays: 0 with a single thread."""
+    """Return the position of a node's rows in the work arrays, which is 0 with a single thread."""
     return node.start if r.n_threads > 1 else 0
 
 
@@ -185,7 +185,7 @@ cdef inline void subtract_child(
     const Round* r, const Node* node, const Node* small, const Node* large, double* slot,
     const double* part
 ) noexcept nogil:
-    """Subtract the histogram `part` of the smaller child from its parent's, which gives the larger child's.
+    """Compute the histogram of the larger child: subtract `part`, the smaller child's, from the parent's.
     """
     cdef Py_ssize_t g
     cdef int n_packed = is_packed(r, node) + is_packed(r, small) + is_packed(r, large)

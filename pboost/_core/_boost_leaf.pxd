@@ -188,13 +188,13 @@ cdef inline void bound_step(
     """Compute the largest step of a leaf that its rows and the options allow."""
     step.u, step.y, step.size, step.l2, step.most = far.u, far.y, far.size, l2, most
     step.tiny = TINY_STEP
-    if rows.loss == HUBER:  # the best step lies between the residuals
+    if rows.loss == HUBER:  # the best step does not exceed the largest residual
         step.most = min(step.most, 2.0 * far.u)
         step.tiny = rows.parameter
 
 
 cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint solved) noexcept nogil:
-    """Choose how to find the step, and where to evaluate first.
+    """Choose the method that finds the step, and the first step to evaluate.
 
     The method is one Newton step, a closed form for some losses, or a search from `guess`.
     """
@@ -271,7 +271,8 @@ cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
         share = step.slope / step.bend if step.bend > 0.0 else -INFINITY
         step.at = bounded(step, log1p(-share) if step.y > 0.0 and share < 1.0 else -INFINITY)
     else:
-        # Each gradient is -y times the Hessian, so these are twice the weights of the two classes.
+        # Each gradient is -y times the Hessian, so the two arguments are twice the weights of the two
+        # classes.
         step.at = bounded(step, half_log_odds(
             step.bend_sum - step.slope_sum, step.bend_sum + step.slope_sum, 0.0))
     return False
@@ -311,7 +312,7 @@ cdef inline double kink_of(Leaf* leaf) noexcept nogil:
     if leaf.rows.loss != HINGE:
         wanted = total * (0.5 if leaf.rows.loss == ABSOLUTE else leaf.rows.parameter)
     if leaf.rows.loss == ABSOLUTE:
-        scale = 0.5 * scale  # the sums are for half of the loss
+        scale = 0.5 * scale  # the weights of the kinks give half of the gradient
     return kink_step(residual, weight, leaf.n, wanted, flat + FLAT * total, leaf.step.l2 * scale)
 
 

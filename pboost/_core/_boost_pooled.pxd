@@ -44,7 +44,10 @@ cdef struct Level:
 # The split of a node.
 
 cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept nogil:
-    """Return whether a split is better. Ties go to the lower feature, then to the split tried first."""
+    """Return whether a split is better than the best so far.
+
+    Ties go to the lower feature, then to the split tried first.
+    """
     cdef Py_ssize_t other = best.cut.feature
     return value > best.value or (value == best.value and f < other)
 
@@ -116,8 +119,8 @@ cdef inline void choose_number(
 cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
     """Find the best split of a level if splits are chosen only by their pooled gain.
 
-    If a feature is categorical or bundled, there is no split of the level. A node uses this split if both
-    children are large enough.
+    If a feature is categorical or bundled, the level has no common split. A node uses the common split if
+    both children are large enough.
     """
     cdef bint[LANES] some
     cdef PooledCuts cuts
@@ -139,7 +142,7 @@ cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
 cdef inline bint take_shared(
     const Round* r, const Node* node, const double* slot, const Best* shared, Best* best
 ) noexcept nogil:
-    """Use the level's best split in a node; return False if a child would be too small."""
+    """Use the level's best split in a node. Return False if a child would be too small."""
     cdef double gradient, curvature
     cdef Py_ssize_t f = shared.cut.feature
     if f < 0:
@@ -212,7 +215,7 @@ cdef inline void choose(
 cdef inline bint find_pooled(
     const Round* r, Open* at, const float* gains, const Best* shared
 ) noexcept nogil:
-    """Find and store the split of a node by its weighted gain; return False if there is none."""
+    """Find and store the split of a node by its weighted gain. Return False if there is none."""
     cdef Node* node = r.node + at.node
     cdef const double* slot = r.masses + at.slot * r.slot
     cdef Best best
@@ -232,7 +235,7 @@ cdef inline bint find_pooled(
 cdef inline bint cut_pooled(
     const Round* r, Open* at, const float* gains, const Best* shared
 ) noexcept nogil:
-    """Find the split of a node and partition its rows; return False if the node stays a leaf."""
+    """Find the split of a node and partition its rows. Return False if the node stays a leaf."""
     cdef Node* node = r.node + at.node
     if not find_pooled(r, at, gains, shared):
         return False
@@ -245,7 +248,10 @@ cdef inline bint cut_pooled(
 
 
 cdef inline bint cut_alone(const Round* r, Open* at) noexcept nogil:
-    """Find the split of a node by its own gain and partition its rows; return False if it stays a leaf."""
+    """Find the split of a node by its own gain and partition its rows.
+
+    Return False if the node stays a leaf.
+    """
     cdef Node* node = r.node + at.node
     cdef Py_ssize_t n_below = 0
     cdef bint is_cut = cut_node(
@@ -283,7 +289,7 @@ cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexc
             at.n_below = -1
         elif not level.is_pooled and not cut_alone(r, at):
             at.n_below = -1
-    elif at.n_below >= 0:  # from now on the histogram of the smaller child
+    elif at.n_below >= 0:  # compute the histograms of the children
         small = smaller_child(r, node)
         count_node(r, small, r.masses + at.n_below * r.slot)
         subtract_child(r, node, small, other_child(r, small), slot, r.masses + at.n_below * r.slot)
@@ -319,7 +325,7 @@ cdef inline Node* smaller_child(const Round* r, const Node* node) noexcept nogil
 
 
 cdef inline Py_ssize_t open_level(const Round* r) noexcept nogil:
-    """Create the children of split nodes; return the number of children that may be split.
+    """Create the children of split nodes and return the number of children that may be split.
 
     The children are stored after the nodes of this level. `n_below` of a node becomes the slot of its
     smaller child, or -1.
@@ -372,7 +378,7 @@ cdef inline void find_shared(const Round* r, Level* level) noexcept nogil:
 
 
 cdef inline Py_ssize_t split_level(const Round* r) noexcept nogil:
-    """Split the open nodes of a level; return their number of rows."""
+    """Split the open nodes of a level and return their number of rows."""
     cdef Level level
     cdef Py_ssize_t i, n, rows = 0
     level.r = r

@@ -7,7 +7,7 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef inline int read_costs(Round* r, arrays) except -1:
-    """Read the feature costs and which rows have already paid for them."""
+    """Read the feature costs, and the marks of the rows that have already paid for them."""
     r.item = NULL
     if arrays.payments is None:
         return 0

@@ -6,7 +6,8 @@
 #
 # The histogram of an open node is stored in a slot. Only the histogram of the smaller child is computed
 # from rows, in the next slot. The histogram of the larger child is the difference and replaces the
-# parent's. A histogram of few rows sums packed words, stored at the beginning of each group's space.
+# parent's. A histogram of few rows contains sums of packed words, stored at the beginning of each group's
+# space.
 #
 # Names: `masses` are histograms, `curvature` is the Hessian, `levels` are categories, and `below` and
 # `above` are the left and the right child. A group is a set of neighboring features, and each position in a
@@ -86,7 +87,7 @@ cdef extern from *:
 cdef enum:
     WORDS = 4  # number of 64-bit words of a category set
 cdef enum:
-    CELLS_PER_ROW = 12  # nodes with more cells than this times `share` are processed in parallel
+    CELLS_PER_ROW = 12  # if a node has more than this number times `share` cells, process it in parallel
 cdef enum:
     LOW_UNIT = 262144  # 2**18, the unit of the first words of wide sums
 
@@ -131,9 +132,9 @@ cdef struct Round:
     const uint8_t* groups
     const uint8_t* special
     const int32_t* n_bins
-    # Feature bundles; see `bundle` in derived.pyx. For each feature: its lane, its code in a bundle (0 if
-    # it is not bundled), and the bin that the code stands for. For each lane: its feature, or -1 for a
-    # bundle. `bundled` lists the bundled features.
+    # Feature bundles; see `bundle` in derived.pyx. They contain, for each feature, the lane, the code in a
+    # bundle (0 if it is not bundled), and the bin that the code stands for. For each lane, they contain the
+    # feature, or -1 for a bundle. `bundled` lists the bundled features.
     const int32_t* lane
     const uint8_t* code
     const uint8_t* side
@@ -177,10 +178,10 @@ cdef struct Round:
     Py_ssize_t group_words
     # Feature costs; NULL without costs. `item` (d, 2) has the two cost items of each feature, -1 for none.
     # `cost` has the cost of each item. `paid` (n_items, n) marks the rows that paid in earlier trees.
-    # `payers` is 0 if no row paid for an item, 1 if all rows paid, and else 2. `payer_weight` has the row
-    # weights; NULL if all are 1. `to_pay` is the mean amount per item still to be paid at the current node.
-    # `tradeoff` is the required gain per unit of cost and row. If it is negative, gains are divided by
-    # costs.
+    # `payers` is 0 if no row paid for an item, 1 if all rows paid, and 2 if some rows paid. `payer_weight`
+    # has the row weights; NULL if all are 1. `to_pay` is the mean amount per item still to be paid at the
+    # current node. `tradeoff` is the required gain per unit of cost and row. If it is negative, gains are
+    # divided by costs.
     const int32_t* item
     const double* cost
     const uint8_t* paid
@@ -190,16 +191,16 @@ cdef struct Round:
     double comparison_cost, tradeoff
     Py_ssize_t n_items
     int32_t* free  # unused slots
-    int64_t max_leaves  # 0 for no limit and depth-first growth.
+    int64_t max_leaves  # 0 for depth-first growth without a limit
     # The largest mean number of comparisons per row; 0 for no limit. `row_mass` has the weights of rows as
     # integers; NULL if all are 1.
     double comparisons
     const int64_t* row_mass
     uint64_t key, number
-    # For level-wise growth, else NULL. `gains` has `n_gains` gains per open node, and `pool` has their sums
-    # over all nodes. If `pooling` is 1, `gains` is NULL. `set_place` is the position of each categorical
-    # feature's gains, or -1, and `sets` has the order of its categories. Pooled gains have the weight
-    # `pooling` from depth `pool_from` on.
+    # Used for level-wise growth, else NULL. `gains` has `n_gains` gains per open node, and `pool` has their
+    # sums over all nodes. If `pooling` is 1, `gains` is NULL. `set_place` is the position of each
+    # categorical feature's gains, or -1, and `sets` has the order of its categories. Pooled gains have the
+    # weight `pooling` at depths >= `pool_from`.
     float* gains
     float* pool
     const int64_t* set_place
@@ -279,7 +280,8 @@ cdef inline void bundled_below(
 cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
     cdef Masses at
     at.gradient, at.curvature = node.gradient, node.curvature
-    # The scaled Hessian of a row is at least 1, so a child with enough rows always passes.
+    # The scaled Hessian of a row is at least 1, so a child with `min_leaf` rows has a Hessian sum of at
+    # least `min_leaf`.
     at.least, at.l2 = max(<double>r.min_leaf, r.min_weight), r.l2
     at.low, at.high = node.least, node.most
     at.is_bounded, at.direction = r.direction != NULL, 0
@@ -321,7 +323,7 @@ cdef inline bint score_bounded(
 cdef inline bint take_better(
     Cut* best, double numerator, double divisor, Py_ssize_t f, int32_t bin_, int32_t missing
 ) noexcept nogil:
-    """Store a split if it is better than the best so far; return whether it is better."""
+    """Store a split if it is better than the best so far. Return whether it is better."""
     if not numerator * best.divisor > best.numerator * divisor:
         return False
     best.numerator, best.divisor = numerator, divisor
@@ -333,7 +335,7 @@ cdef inline bint try_sums(
     Cut* best, const Masses* at, double gradient, double curvature, Py_ssize_t f, int32_t bin_,
     int32_t missing
 ) noexcept nogil:
-    """Try a split with these sums of the left child; return whether it is the best so far."""
+    """Try a split with these sums of the left child. Return whether it is the best so far."""
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return False
@@ -381,7 +383,7 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
         if r.low != NULL:
             gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
             curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
-        if r.copies != NULL:  # convert to one copy of the row
+        if r.copies != NULL:  # divide the sums by the number of copies of the row
             copies = r.copies[r.rows[i]]
             gradient, curvature = gradient / copies, curvature / copies
         if fabs(gradient - step * curvature) > slack:

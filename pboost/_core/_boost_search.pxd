@@ -21,7 +21,10 @@ cdef inline Py_ssize_t search_bundled(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
     Cut* best
 ) noexcept nogil:
-    """Try bundled features, from number i up to feature `stop`; return the number of the next feature."""
+    """Try the bundled features from number i up to feature `stop`.
+
+    Return the number of the next bundled feature.
+    """
     cdef double gradient, curvature
     cdef Py_ssize_t f
     while i < r.n_bundled and r.bundled[i] < stop:
@@ -36,9 +39,11 @@ cdef inline Py_ssize_t search_bundled(
 cdef inline bint find_missing(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, double* masses, bint* some
 ) noexcept nogil:
-    """Read the sums of missing values for a group of numerical features; return whether there are any.
+    """Read the sums of missing values for a group of numerical features.
 
-    OUT masses, laid out like a bin; OUT some: which features have missing values.
+    Return whether there are missing values.
+
+    OUT masses, laid out like a bin; OUT some: whether each feature has missing values.
     """
     cdef Py_ssize_t k, f
     cdef double gradient, curvature
@@ -67,7 +72,7 @@ cdef inline Py_ssize_t search_group(
     """Search the features of a group in order, without limits on row counts.
 
     `above` contains their best splits with missing values on the right. Bundled features are also searched
-    in feature order, from number `next_` on. Return the number of the next bundled feature.
+    in feature order, beginning with number `next_`. Return the number of the next bundled feature.
     """
     cdef double[2 * LANES] missing
     cdef bint[LANES] some
@@ -134,7 +139,10 @@ cdef inline void search_counted(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """Search a numerical feature; `count` has the number of rows in each bin, or is NULL if not needed."""
+    """Search a numerical feature.
+
+    `count` contains the number of rows in each bin. It is NULL if a child may have any number of rows.
+    """
     cdef Lane lane
     cdef Py_ssize_t b, n_bins = r.n_bins[f], n_below, n_missing = 0
     cdef Masses side = at[0]
@@ -168,7 +176,10 @@ cdef inline void search_counted(
 cdef inline void search_column(
     const Round* r, const Node* node, Masses* at, const double* slot, Py_ssize_t f, int32_t* count, Cut* best
 ) noexcept nogil:
-    """Search one feature; `count` is a work array for the rows in each bin, or NULL if not needed."""
+    """Search one feature.
+
+    WORK count: the number of rows in each bin. It is NULL if a child may have any number of rows.
+    """
     if count != NULL:
         count_rows(r, node, f, count)
     if at.is_bounded:

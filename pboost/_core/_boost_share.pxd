@@ -64,7 +64,7 @@ cdef inline void pack_rows(
     cdef Pack pack
     if r.low != NULL:
         pack_wide(r, gradient_scale, curvature_scale)
-    elif r.n < r.n_rows:  # single-threaded, because words overwrite the gradients of other rows
+    elif r.n < r.n_rows:  # use one thread, because words overwrite the gradients of other rows
         passes.pack(
             r.packed, <const double*>r.spare_packed, r.copies, r.rows, r.n, gradient_scale,
             curvature_scale, r.packed)
@@ -165,9 +165,9 @@ cdef inline void gather_leaf(
     const Round* r, const Rows* rows, Leaf* leaf, Gather* gather, Py_ssize_t start, Py_ssize_t place,
     double* weight, Py_ssize_t n
 ) noexcept nogil:
-    """Prepare to copy n listed rows of a leaf, from `start` on, and set the other fields of the leaf.
+    """Prepare to copy n listed rows of a leaf, beginning at `start`, and set the other fields of the leaf.
 
-    The rows are stored from `place` on in the arrays of packed words, which are unused by then. `weight`
+    The rows are stored at `place` in the arrays of packed words, which are no longer needed. `weight`
     receives the weights; NULL means that all are 1.
     """
     gather.leaf, gather.rows, gather.listed, gather.in_hand = leaf, rows, r.rows + start, 0

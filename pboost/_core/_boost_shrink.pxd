@@ -10,7 +10,7 @@ from pboost._core._team cimport lock, unlock
 from pboost._core.types cimport int32_t
 
 cdef enum:
-    MOST_SQUARE = 1 << 10  # a square is clipped at this times the square of the largest weighted gradient
+    MOST_SQUARE = 1 << 10  # squares are clipped at this multiple of the largest squared weighted gradient
 
 
 # The squared gradients of all rows, times their weights.
@@ -50,7 +50,7 @@ cdef inline void squares_part(void* task, Py_ssize_t start, Py_ssize_t stop) noe
             square[i] = 0.0
 
 
-# Sums of a number per row over the rows of leaves, every second number of `found`.
+# Data for threads that sum `value` over the rows of each leaf. The sums are every second entry of `found`.
 cdef struct LeafSums:
     const int32_t* rows
     const Node* node
@@ -80,7 +80,7 @@ cdef inline void leaf_sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) n
         unlock(&all.in_hand)
 
 
-# The sums of a node: squared gradients, and weights.
+# The sum of squared gradients and the sum of weights of a node.
 cdef struct Spread:
     double squares, weight
 
@@ -110,7 +110,7 @@ cdef inline double raw_step(const Shrink* all, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double share_kept(const Shrink* all, Py_ssize_t e) noexcept nogil:
-    """Return the share of the difference between two children that is kept."""
+    """Return the fraction of the difference between two children that remains after shrinkage."""
     cdef const Node* node = all.node + e
     cdef double of_row = all.row_weight * variance_in(node, all.spread + e) / all.spread[e].weight
     cdef double difference = 0.0, variance = 0.0, curvature
@@ -129,7 +129,7 @@ cdef inline double share_kept(const Shrink* all, Py_ssize_t e) noexcept nogil:
 cdef inline double shrink_tree(const Shrink* all) noexcept nogil:
     """Replace the leaf values of a tree in preorder by shrunk ones.
 
-    Return the sum of their squares divided by that of the values before, weighted by Hessians.
+    Return the sum of squared leaf values, weighted by Hessians, as a fraction of the sum before shrinkage.
     """
     cdef Py_ssize_t e, side, child
     cdef double share, raw, before = 0.0, after = 0.0

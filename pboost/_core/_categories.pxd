@@ -1,9 +1,9 @@
 # Splits of a categorical feature for two classes: sets of categories whose rows go to the right child.
 #
 # Categories with positive weight are sorted by their share of class +1, and each prefix of this order is
-# tried as the left child. For any concave criterion, the best of all sets is among these. If shares are
-# smoothed, each single category is also tried as the right child. The score of a split then counts only the
-# part of the difference between the children that remains after smoothing.
+# tried as the left child. For any concave criterion, the best of all sets is one of these prefixes. If
+# shares are smoothed, each single category is also tried as the right child. The score of a split then
+# counts only the part of the difference between the children that remains after smoothing.
 #
 # The amount of smoothing depends on how much more the categories differ than by chance, as in James-Stein
 # shrinkage. With two categories there is a single split, and nothing is smoothed.
@@ -28,7 +28,7 @@ cdef struct Levels:
     Py_ssize_t step
     int n
     bint has_missing
-    double smoothing  # the multiple of the expected chance differences that is removed
+    double smoothing  # this multiple of the difference expected by chance is subtracted
     double pull  # weight with which the class shares of the node enter each smoothed share
     int n_ordered
     int32_t[MAX_BINS] order
@@ -107,7 +107,10 @@ cdef inline void order_levels(const Limits* at, Levels* levels) noexcept nogil:
 
 
 cdef inline double smoothed_departure(const Limits* at, const Levels* levels, int i) noexcept nogil:
-    """Return the departure of the category at position i of the order, computed from its smoothed share."""
+    """Return the weight of class +1, from the smoothed share of a category, minus its expectation.
+
+    The category is at position i of the order.
+    """
     cdef Py_ssize_t place = levels.order[i] * levels.step
     cdef int64_t mass = levels.negative[place] + levels.positive[place]
     cdef double share = <double>at.positive / (<double>at.negative + <double>at.positive)
@@ -119,7 +122,7 @@ cdef inline int64_t smoothed_away(
 ) noexcept nogil:
     """Return the weight of class +1 that smoothing adds to the left child.
 
-    left, all_: smoothed departures of the left categories, and of all categories.
+    left, all_: sums of `smoothed_departure` over the left categories and over all categories.
     """
     cdef double apart = departure(at, ln, lp), kept
     cdef double part = <double>(ln + lp) / (<double>at.negative + <double>at.positive)
@@ -137,7 +140,7 @@ cdef inline bint try_cut(
 ) noexcept nogil:
     """Try a split: lower `best` to its score and return whether the score is within `limit`.
 
-    moved: the change by smoothing of the left child's weight of class +1.
+    moved: the weight of class +1 that smoothing adds to the left child.
     """
     cdef double here
     if not is_legal(at, ln, lp, count):
@@ -150,7 +153,7 @@ cdef inline bint try_cut(
 cdef inline bint scan_side(
     const Limits* at, const Levels* levels, int side, double limit, double* best, LevelCut* cut
 ) noexcept nogil:
-    """Like `scan_levels`, but with the missing values in the child `side`."""
+    """Try the splits of `scan_levels` with the missing values in the child `side` only."""
     cdef Py_ssize_t place = levels.n * levels.step, count = 0
     cdef int64_t ln = 0, lp = 0, moved = 0
     cdef double left = 0.0, all_ = 0.0, missing = 0.0

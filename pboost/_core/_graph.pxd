@@ -18,7 +18,7 @@ cdef struct Graph:
     double bias
     Py_ssize_t n_votes
     const double* biases  # NULL if each exit has a single vote
-    const double* by_vote  # only for chains with several votes per exit, else NULL
+    const double* by_vote  # used for chains with several votes per exit, else NULL
     const Projections* projections
     const Separators* separators
 

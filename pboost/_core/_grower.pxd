@@ -16,7 +16,7 @@ cdef enum:
 # The return values of `grow`.
 cdef enum:
     DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, UNKNOWN_AHEAD
-# The states of a node of the lookahead tree. NO_SPLIT: it is known that the node has no split.
+# The states of a node of the lookahead tree. NO_SPLIT: the search found no split.
 cdef enum:
     UNKNOWN, KNOWN, NO_SPLIT
 # If the weights of a node sum to less than 2**LEAST_BITS, they are rescaled to sum to about 2**FULL_BITS.
@@ -30,7 +30,7 @@ cdef enum:
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # the weight unit is the root's unit times 2**-shift.
+    int32_t shift  # weights are in the root's unit times 2**-shift.
     # The split. For a threshold, `low` and `high` are the rows or bins on either side. `high` is -1 if
     # known values are split from missing values. Both are -1 for a set of categories.
     int32_t feature, low, high
@@ -68,7 +68,7 @@ cdef struct Tree:
     int32_t* order
     const uint8_t* codes
     int32_t* rows
-    # For rows sorted by rank: the rank of each row of X per feature, and the row of X for each row.
+    # For rows sorted by rank: the rank of each row of X per feature, and the number in X of each row.
     const int32_t* rank
     const int32_t* ranked_row
     const int32_t* n_bins
@@ -80,19 +80,19 @@ cdef struct Tree:
     int64_t* fixed
     Moment* moment
     uint8_t* side  # child of each row (sorted features) or of each code (rows on workers).
-    # For splits by histograms, else NULL: the sums and the number of rows of the current node for each
+    # Used for splits by histograms, else NULL: the sums and the number of rows of the current node for each
     # feature and code, and the number of codes.
     const int64_t* cells
     Py_ssize_t n_codes
-    # For rows on workers, else NULL: the lookahead tree (see `Ahead` in distributed/lookahead.py), and its
-    # node for each node of this tree. The latter is -1 if the rows of the node are stored here.
+    # Used for rows on workers, else NULL: the lookahead tree (see `Ahead` in distributed/lookahead.py), and
+    # its node for each node of this tree. The latter is -1 if the rows of the node are stored here.
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass
     const int64_t* ahead_below  # sums of the left child of each node
     const uint64_t* ahead_subset
     const uint8_t* ahead_state
-    const int64_t* ahead_stored  # first row of each node stored here, else -1
+    const int64_t* ahead_stored  # first row of each node that is stored here, or -1
     int32_t* ahead_number  # number of each node in this tree, -1 if it is not in the tree yet
     int32_t* spare
     int64_t* work
@@ -189,7 +189,7 @@ cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the share of a node in the boosted weights, which is its share of the certificate."""
+    """Return the node's share of the boosted weights, which equals its share of the certificate."""
     cdef double votes = t.vote[e].gathered
     return (<double>t.mass[2 * e] * exp(votes)
             + <double>t.mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
@@ -238,7 +238,10 @@ cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
 
 
 cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the shift with which a node's weights sum to about 2**FULL_BITS, for any row order."""
+    """Return the shift with which a node's weights sum to about 2**FULL_BITS.
+
+    The result does not depend on the order of the rows.
+    """
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i, n = size_of(t, e)
     cdef double heaviest = 0.0
@@ -272,8 +275,8 @@ cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Record whether all rows of a node have the same class.
 
-    Small weights are rescaled here, except in boosted trees. These rescale weights when a node is opened,
-    because the certificate uses the rescaled weights.
+    Small weights are rescaled here, except in boosted trees. Boosted trees rescale weights when a node is
+    opened, because the certificate uses the rescaled weights.
     """
     cdef Py_ssize_t j
     cdef int found = 0

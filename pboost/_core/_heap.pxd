@@ -52,7 +52,7 @@ cdef inline int32_t pop(const Heap* heap) noexcept nogil:
 
 
 cdef inline double rounded(double key) noexcept nogil:
-    """Round a key to 41 significant bits, ties away from 0."""
+    """Round a key to 41 significant bits; ties are rounded away from 0."""
     cdef uint64_t bits
     memcpy(&bits, &key, 8)
     bits = (bits + 0x800) & ~<uint64_t>0xFFF

@@ -26,7 +26,7 @@ cdef enum:
 cdef inline void add_histogram(
     const uint8_t* codes, const int64_t* weight, Py_ssize_t start, Py_ssize_t stop, int64_t* mass
 ) noexcept nogil:
-    """Add the weights of the rows start..stop-1 to mass, indexed by the rows' bin codes."""
+    """Add the weights of the rows start..stop-1 to `mass`, which is indexed by bin code."""
     cdef Py_ssize_t i
     for i in range(start, stop):
         mass[codes[i]] += weight[i]

@@ -190,7 +190,7 @@ cdef inline double search_known_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     const Blocks* blocks, double best, double found,
 ) noexcept nogil:
-    """Like `search_blocks`, but also try missing values on either side.
+    """Search like `search_blocks`, and try missing values on both sides.
 
     `blocks` contains the scores of the known rows alone.
     """
@@ -284,7 +284,7 @@ cdef inline Py_ssize_t scan_known(
     const Tree* t, Py_ssize_t e, const int32_t* order, Py_ssize_t n_known, double limit,
     double found, double* best, int64_t* work, int64_t* below,
 ) noexcept nogil:
-    """Like `scan_order`; the rows from position `n_known` on have a missing value.
+    """Search like `scan_order`, with missing values in all rows after the first `n_known`.
 
     To locate a split, also set the child for missing values.
     """
@@ -338,7 +338,7 @@ cdef inline Py_ssize_t scan_known_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """Like `scan_class_bins`, but with missing values."""
+    """Search like `scan_class_bins`, with missing values."""
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t k = t.n_classes, j, place, last
     cdef int64_t* cells = work + 4 * k
@@ -387,7 +387,7 @@ cdef inline Py_ssize_t scan_known_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Like `scan_edges`, but with missing values."""
+    """Search like `scan_edges`, with missing values."""
     cdef Edges above, other
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i, n_bins = t.n_bins[f], asked = -1
@@ -438,7 +438,10 @@ cdef inline Py_ssize_t scan_column_with_holes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Like `scan_column`, but with missing values; to locate a split, also set their child."""
+    """Search like `scan_column`, with missing values.
+
+    To locate a split, also set the child for missing values.
+    """
     cdef const int32_t* order
     if t.exact:
         order = t.order + f * t.n + t.node[e].start

@@ -4,8 +4,8 @@
 # For two classes, the search is in _categories.pxd. Otherwise, the categories with positive weight at the
 # node are sorted by their mean target or, for more than two classes, by the first principal component of
 # their class shares. Each prefix of this order is tried as the left child, with missing values on the
-# right, then on the left. For regression, the best of all sets is among these. With more than two classes
-# or with smoothing, each single category is also tried as the right child.
+# right, then on the left. For regression, the best of all sets is one of these prefixes. With more than two
+# classes or with smoothing, each single category is also tried as the right child.
 #
 # Categories without weight at the node go to the same child as missing values.
 from libc.math cimport INFINITY, fabs
@@ -184,7 +184,7 @@ cdef inline void sort_levels(Levels* levels) noexcept nogil:
 
 
 cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* levels) noexcept nogil:
-    """Return `pull` as for two classes; for regression, it depends on the variance of the node's targets.
+    """Return `pull`, which depends on the variance of the node's targets for regression.
     """
     cdef const int64_t* node = t.mass + width(t) * e
     cdef double known = 0.0, squares = 0.0, apart, mass, rows = <double>size_of(t, e)
@@ -241,8 +241,8 @@ cdef inline void list_levels(
 # Sets of categories. With smoothing, a score counts only part of the difference between the children: the
 # projection of the smoothed difference on the actual difference.
 
-# With smoothing: departures of sums from their expectation at the node, for the left categories and for all
-# categories; `k` numbers each.
+# For smoothing: the sums minus their expectation at the node, for the left categories and for all
+# categories, with `k` numbers each.
 cdef struct Departures:
     double* left
     double* all
@@ -252,7 +252,7 @@ cdef inline void add_departure(
     const Tree* t, const int64_t* node, const Levels* levels, const int64_t* cell, double pull,
     int sign, double* out,
 ) noexcept nogil:
-    """Add or subtract the departure of a category."""
+    """Add or subtract the sums of a category minus their expectation."""
     cdef double mass = <double>weight_of(t, cell), part = mass / levels.total
     cdef double kept = sign * mass / (mass + pull) if mass > 0.0 else 0.0
     cdef Py_ssize_t j
@@ -293,7 +293,7 @@ cdef inline double score_set(
     const Tree* t, const Judge* at, const int64_t* left, Py_ssize_t n_below, double kept,
     int64_t* work,
 ) noexcept nogil:
-    """Return the score of a split, with its gain reduced to the fraction `kept`; INFINITY if not allowed.
+    """Return the score of a split whose gain is multiplied by `kept`, or INFINITY if it is not allowed.
     """
     cdef Sums sums
     cdef double part, below
@@ -346,7 +346,7 @@ cdef inline Py_ssize_t first_set(
         best[0] = min(best[0], here)
         if here <= limit:
             return i + 1
-    for i in range(levels.n if is_smoothed or not t.squares else 0):  # each single category on the right
+    for i in range(levels.n if is_smoothed or not t.squares else 0):  # try single categories on the right
         cell = levels.cells + levels.level[i] * (k + 1)
         for j in range(k):
             left[j] -= cell[j]
@@ -368,7 +368,10 @@ cdef inline Py_ssize_t first_of_two(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int64_t* cells, double limit, double* best,
     Levels* levels, int* turn, int64_t* left,
 ) noexcept nogil:
-    """Like the search for two classes, with missing values in either child. OUT turn: the child."""
+    """Find a split by the search for two classes, with missing values in either child.
+
+    OUT turn: the child for missing values.
+    """
     cdef _levels.Levels two
     cdef _levels.LevelCut cut
     cdef Limits limits = two_classes(t, e)
@@ -417,7 +420,10 @@ cdef inline Py_ssize_t scan_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """Like `scan_column`; to locate a split, also store its set and the child for missing values."""
+    """Search a categorical feature like `scan_column`.
+
+    To locate a split, also store its set of categories and the child for missing values.
+    """
     cdef Levels levels
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t[2] two

@@ -35,8 +35,11 @@ cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double lowered_by(const Tree* t, double before, double score) noexcept nogil:
-    """Return the decrease of the criterion, from `before`, by a split with this score."""
-    if t.n_classes != 2:  # these scores have the scale of `before`
+    """Return the decrease of the criterion by a split.
+
+    `before` is the criterion without the split, and `score` is the score of the split.
+    """
+    if t.n_classes != 2:  # the score has the scale of `before`
         return before - score
     if t.criterion == KEARNS_MANSOUR:
         return before - 2.0 * sqrt(score)
@@ -44,7 +47,7 @@ cdef inline double lowered_by(const Tree* t, double before, double score) noexce
 
 
 cdef inline double least_for(double worth, double cost) noexcept nogil:
-    """Return the decrease that a split with this cost needs to be equally good.
+    """Return the decrease of the criterion at which a split with this cost is worth `worth`.
 
     Smoothed splits by categories may increase the criterion. In that case, a higher cost makes a split
     worse.

@@ -39,8 +39,8 @@ cdef inline Py_ssize_t mark_special(
 ) noexcept nogil:
     """Assign the rows of a node to its children by a sorted feature with missing values or categories.
 
-    Also partition the order of the feature. Return the number of left rows. OUT below: their class weights,
-    unless NULL.
+    Also partition the order of the feature. Return the number of left rows. OUT below: the class weights of
+    the left rows, unless NULL.
     """
     cdef Py_ssize_t f = t.node[e].feature, n = size_of(t, e), n_below = 0, n_known, i
     cdef int32_t* order = t.order + f * t.n + t.node[e].start
@@ -88,7 +88,7 @@ cdef inline void note_cut(
 
 
 cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
-    """Store the child of each code if the rows are on workers; return the number of left rows."""
+    """Store the child of each code if the rows are on workers. Return the number of left rows."""
     cdef const int64_t* cells = cells_of(t, t.node[e].feature)
     cdef Py_ssize_t code, k = width(t)
     cdef int64_t n_below = 0
@@ -100,7 +100,7 @@ cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place)
 
 
 cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
-    """Partition the rows of a node by a binned feature; return the number of left rows.
+    """Partition the rows of a node by a binned feature and return the number of left rows.
 
     The feature has missing values or categories.
     """

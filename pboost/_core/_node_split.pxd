@@ -15,7 +15,10 @@ cdef inline Py_ssize_t scan(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """Like `scan_column`, for any kind of feature; a better categorical split invalidates `kept`."""
+    """Search like `scan_column`, for any kind of feature.
+
+    A better split by a categorical feature invalidates `kept`.
+    """
     cdef int kind = kind_of(t, f)
     cdef Py_ssize_t place
     if kind == 0:
@@ -32,12 +35,12 @@ cdef inline double search_columns(
     const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found, int64_t* work,
     Found* kept,
 ) noexcept nogil:
-    """Search the picked features first..last-1; return the least of `found` and their scores.
+    """Search the picked features first..last-1. Return the least of `found` and their scores.
 
     Splits that score above `found` may be ignored. `kept`: as in `scan_column`, or NULL.
     """
     cdef Py_ssize_t i
-    cdef bint has_costs = t.item != NULL  # with costs, the best split need not have the least score
+    cdef bint has_costs = t.item != NULL  # with costs, the best split may not have the least score
     if kept != NULL:
         kept.node, kept.score = -1, INFINITY
     for i in range(first, last):
@@ -49,7 +52,7 @@ cdef inline double search_columns(
 
 
 cdef inline bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nogil:
-    """Choose the feature of a node's split, and the score limit; return False if there is no split."""
+    """Choose the feature of a node's split, and the score limit. Return False if there is no split."""
     cdef Judge at = judge_of(t, e, t.work)
     cdef Py_ssize_t i
     cdef int32_t f = -1

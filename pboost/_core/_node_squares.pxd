@@ -47,7 +47,7 @@ cdef inline double clamped(double value, double least, double most) noexcept nog
 cdef inline double begin_squares(
     const Tree* t, Py_ssize_t e, double least, double most
 ) noexcept nogil:
-    """Choose the units of a node's sums for targets in a range; return the scale of the squares."""
+    """Choose the units of a node's sums for targets in a range and return the scale of the squares."""
     cdef double total = weight_at(t, e), width = most - least
     t.node[e].scale = full_scale(total * width, MOST_SCALE)
     t.node[e].pure = most == least
@@ -92,7 +92,7 @@ cdef inline void refine_moments(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Like `measure_squares`, with integer sums."""
+    """Compute the results of `measure_squares` with integer sums."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Node* node = &t.node[e]
     cdef Py_ssize_t i, n = size_of(t, e)
@@ -128,7 +128,7 @@ cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_sorted(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Like `measure_squares`, for sorted rows and with floating-point sums."""
+    """Compute the results of `measure_squares` for sorted rows, with floating-point sums."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Node* node = &t.node[e]
     cdef Moment* mass = <Moment*>(t.mass + 2 * e)

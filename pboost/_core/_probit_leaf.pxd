@@ -51,11 +51,11 @@ cdef struct Leaf:
     int unit  # the original weights are w0 * 2**unit
     Scale scale
     Py_ssize_t cells  # number of cells processed since the last check for signals
-    const int32_t* stop  # unless NULL, becomes nonzero when the caller is interrupted
+    const int32_t* stop  # NULL, or a flag that is set when the caller is interrupted
 
 
 cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept nogil:
-    """Allocate the arrays of a leaf as one block of memory; return False if this fails."""
+    """Allocate the arrays of a leaf as one block of memory. Return False if this fails."""
     cdef Sums* sums = &leaf.sums
     cdef Py_ssize_t room = (rows + 7) // 8 * 8
     cdef Py_ssize_t size
@@ -106,7 +106,7 @@ cdef inline double known_mean(const Leaf* leaf, const double* x, double otherwis
 
 
 cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
-    """Center and scale a feature; return whether it has more than one value.
+    """Center and scale a feature and return whether it has more than one value.
 
     Missing values are replaced by the mean of the known values.
     """
@@ -173,7 +173,7 @@ cdef inline void load_rows(
 cdef inline Py_ssize_t choose_class(
     Leaf* leaf, const int32_t* rows, const int32_t* label, int class_,
 ) noexcept nogil:
-    """Set y to +1 for the rows of one class and to -1 for others; return the number of rows with +1."""
+    """Set y to +1 for the rows of one class and to -1 for others. Return the number of rows with +1."""
     cdef Py_ssize_t i, inside = 0
     for i in range(leaf.m):
         leaf.sums.y[i] = 1.0 if label[rows[i]] == class_ else -1.0

@@ -50,7 +50,7 @@ cdef struct Fall:
 cdef inline void about_mean(
     const Leaf* leaf, Py_ssize_t j, double* mean, double* moment,
 ) noexcept nogil:
-    """Compute moment: the sums of w e^2 and of w z e, with e the distances from the weighted mean."""
+    """Compute the sums of w e^2 and of w z e, with e the distances from the weighted mean (OUT moment)."""
     cdef const Sums* sums = &leaf.sums
     cdef const double* x = sums.x + j * sums.room
     cdef double rest = 0.0, e, z = sums.sum_wz / sums.sum_w

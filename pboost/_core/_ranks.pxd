@@ -13,7 +13,7 @@ cdef enum:
 cdef inline int64_t* sort_half(
     int64_t* item, int64_t* spare, Py_ssize_t n, Py_ssize_t most, int shift
 ) noexcept nogil:
-    """Sort items by the 32 bits from bit `shift` on, whose values are less than `most`.
+    """Sort items by the 32 bits that begin at bit `shift`.
 
     The sort is stable. Return whichever of the two arrays contains the result.
     """

@@ -29,7 +29,7 @@ cdef inline Py_ssize_t scan_classes(
     const Judge* at, const int32_t* order, Py_ssize_t start, Py_ssize_t stop, double limit,
     double* best, Sums* sums,
 ) noexcept nogil:
-    """Like `scan_rows`, with the choice of the criterion outside of the loop."""
+    """Call `scan_rows` with the criterion as a constant, so that its loop has no branch for it."""
     if at.criterion == GINI:
         return scan_rows(at, GINI, order, start, stop, limit, best, sums)
     if at.criterion == ENTROPY:
@@ -45,7 +45,7 @@ cdef inline Py_ssize_t scan_order(
     cdef Judge at
     cdef Sums sums
     cdef Py_ssize_t position, j
-    if t.n_classes == 2:  # if rows are numbered class by class
+    if t.n_classes == 2:  # rows are numbered class by class
         limits = two_classes(t, e)
         if below != NULL:
             below[0] = below[1] = 0
@@ -163,7 +163,7 @@ cdef inline Py_ssize_t scan_cells(
     for b in range(n_bins):
         cell = cells + b * (k + 1)
         if cell[k] == 0:
-            continue  # same split as at the previous edge
+            continue  # an empty bin gives the same split as the previous edge
         n_below += cell[k]
         for j in range(k):
             if cell[j]:
@@ -251,7 +251,7 @@ cdef inline void list_edges(
     else:
         for i in range(n):
             cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
-    if t.min_count > 1:  # no minimum number of rows
+    if t.min_count > 1:
         for i in range(n):
             count[codes[rows[i]]] += 1
     for b in range(n_bins):
@@ -265,7 +265,10 @@ cdef inline void list_edges(
 
 
 cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
-    """Like `list_edges` for at most FEW_ROWS rows; rows are sorted by counting the smaller keys of each."""
+    """List the edges like `list_edges`, for at most FEW_ROWS rows.
+
+    The position of a row in the sorted order is the number of smaller keys.
+    """
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
@@ -315,7 +318,7 @@ cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept 
 
 
 cdef inline double score_classes(const Tree* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
-    """Compute the scores of the splits for two classes; return the least of these scores and `least`."""
+    """Compute the scores of the splits for two classes. Return the minimum of these scores and `least`."""
     cdef double[4][MAX_BINS] mass
     cdef Masses masses
     cdef int64_t n = t.mass[2 * e], p = t.mass[2 * e + 1]

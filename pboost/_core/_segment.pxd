@@ -58,8 +58,8 @@ cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nog
         m.rp[b] = <double>(limits.positive - blocks.lp[b])
         m.rn[b] = <double>(limits.negative - blocks.ln[b])
     score_many(limits.criterion, &m, 0, 0, blocks.n, blocks.at)
-    # The bound is the least score at two corners: one class weight at the block's end, the other at its
-    # start.
+    # The bound is the least score at two corners. Each has one class weight at the end of the block and the
+    # other class weight at its start.
     score_many(limits.criterion, &m, 1, 0, blocks.n, blocks.bound)
     score_many(limits.criterion, &m, 0, 1, blocks.n, other)
     for b in range(blocks.n):
@@ -86,7 +86,9 @@ cdef inline double search_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Blocks* blocks,
     double best, double found,
 ) noexcept nogil:
-    """Search inside the blocks whose bound is below `best` and `found`; return the least score or `best`.
+    """Search inside the blocks whose bound is below `best` and `found`.
+
+    Return the least score, or `best` if no score is lower.
     """
     cdef double limit, least = INFINITY
     cdef Py_ssize_t b, lead = 0, turn, start
@@ -206,7 +208,7 @@ cdef inline void partition_segment(
 cdef inline Py_ssize_t partition_by_code(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, const uint8_t* above, int32_t* spare
 ) noexcept nogil:
-    """Like `partition_rows`, given the child of each bin code."""
+    """Partition rows like `partition_rows`, given the child of each bin code."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s
@@ -225,7 +227,7 @@ cdef inline Py_ssize_t partition_by_code(
 cdef inline Py_ssize_t partition_rows(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, int cut_bin, int32_t* spare
 ) noexcept nogil:
-    """Move the rows with codes up to `cut_bin` before the other rows, in order; return their number."""
+    """Move the rows with codes up to `cut_bin` before the other rows, in order. Return their number."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s

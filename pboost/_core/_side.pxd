@@ -1,4 +1,4 @@
-# The child of a value at a threshold, of a bin at a split between bins, or of a category at a set.
+# Functions that return the child for a value, a bin or a category.
 from pboost._core.types cimport uint64_t
 
 cdef extern from "side.h":

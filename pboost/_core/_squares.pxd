@@ -77,7 +77,7 @@ cdef inline Py_ssize_t scan_squares(
     const Judge* at, const int32_t* order, Py_ssize_t first, Py_ssize_t stop, double limit,
     double found, double* best, Sums* sums,
 ) noexcept nogil:
-    """Like `scan_rows`, but splits that score above `found` by more than a tie may be ignored.
+    """Search like `scan_rows`, but skip blocks whose scores exceed `found` by more than a tie.
 
     To find the least score, pass -INFINITY as `limit`.
     """

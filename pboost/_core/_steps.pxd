@@ -9,7 +9,7 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 cdef enum:
     TOGETHER = 8  # number of rows that are traversed together
 cdef enum:
-    STRIDE = 4  # number of steps between checks whether all rows are in a leaf
+    STRIDE = 4  # after this number of steps, check whether all rows are in a leaf
 cdef enum:
     FEW_STEPS = 12  # trees up to this depth are traversed without checks
 
@@ -47,7 +47,7 @@ cdef struct Trees:
 
 
 cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
-    """Read the sets of trees: words (n_sets + 1, 4) with the empty set first, their features, and WORK."""
+    """Read the sets of trees; see `as_tree_ensemble`."""
     cdef const uint64_t[:, ::1] word
     cdef const int32_t[::1] column
     cdef uint8_t[::1] level
@@ -140,7 +140,7 @@ cdef inline void walk_together(
 cdef inline void walk_sets(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Like `walk_tile`, for trees with sets. Call `read_levels` first."""
+    """Find leaves like `walk_tile`, for trees with sets. Call `read_levels` first."""
     cdef Py_ssize_t r = 0
     cdef const SetStep* step = <const SetStep*>trees.step + trees.root[t]
     while r < n:
@@ -206,7 +206,7 @@ cdef inline int load_values(
     const Rows* rows, Py_ssize_t start, Py_ssize_t n, double* tile, const Trees* trees,
     const Holes* holes
 ) noexcept nogil:
-    """Load a tile; return 1 if values are missing, -1 if the trees do not accept them, else 0."""
+    """Load a tile. Return 1 if values are missing, -1 if the trees do not accept them, else 0."""
     cdef int found = load_tile(rows, start, n, tile)
     if found:
         if not holes.known or holes.spread(tile, rows.d, holes.twice, holes.n_twice, NULL):

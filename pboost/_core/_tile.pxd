@@ -1,4 +1,4 @@
-# Tiles of rows: transposed, and converted to float64.
+# Tiles of rows, which are transposed and converted to float64.
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs
 from libc.string cimport memset
@@ -44,7 +44,7 @@ cdef inline void fill_tile(
 cdef inline int load_tile(
     const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile
 ) noexcept nogil:
-    """Convert rows to float64 and write them to a tile; return 1 if a value is not finite, else 0."""
+    """Convert rows to float64 and write them to a tile. Return 1 if a value is not finite, else 0."""
     fill_tile(X, start, rows, tile)
     return tile_is_bad(tile, X.d)
 
@@ -53,6 +53,6 @@ cdef inline bint tile_has_infinity(const double* tile, Py_ssize_t d) noexcept no
     """Return whether a value of a tile is infinite."""
     cdef Py_ssize_t i
     cdef int64_t found = 0
-    for i in range(d * TILE):  # no branch, so that the compiler can vectorize the loop
+    for i in range(d * TILE):  # avoid a branch, so that the compiler can vectorize the loop
         found |= fabs(tile[i]) > DBL_MAX
     return found != 0

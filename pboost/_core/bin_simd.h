@@ -1,8 +1,8 @@
 /* Bins of values, given the thresholds between bins. A binary search without branches processes several
  * values at a time.
  *
- * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2. The variant is chosen at import.
- * Both give the same bins, because they only compare numbers.
+ * The code is compiled for the baseline and, on x86 with GCC or Clang, for AVX2. The variant is chosen at
+ * import. Both variants give the same bins, because they only compare numbers.
  */
 #ifndef PBOOST_BIN_SIMD_H
 #define PBOOST_BIN_SIMD_H

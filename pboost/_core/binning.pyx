@@ -124,7 +124,10 @@ cdef void sort_items(
 
 
 cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept nogil:
-    """Sort a feature with one or two distinct values; return False if it has more, or an infinite value."""
+    """Sort a feature with at most two distinct values.
+
+    Return False if the feature has more distinct values or an infinite value.
+    """
     cdef double first = values[0], other = first, low
     cdef Py_ssize_t i = 1, start, stop = 0, n_low = 0
     cdef Py_ssize_t[2] place
@@ -157,7 +160,7 @@ cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept 
 cdef Py_ssize_t sort_one(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """Sort one feature; return the number of its missing values, or -1 if it has an infinite value."""
+    """Sort one feature and return its number of missing values, or -1 if it has an infinite value."""
     cdef Py_ssize_t i, known = 0, missing = 0
     cdef uint64_t bad = 0
     if sort_two(values, n, order):
@@ -248,7 +251,9 @@ cdef Py_ssize_t count_distinct(
 cdef Py_ssize_t bin_end(
     const int32_t* order, Py_ssize_t n, Py_ssize_t start, double want, const int64_t* weight
 ) noexcept nogil:
-    """Return the end of a bin: the first end of a run of equal values with a weight of at least ``want``.
+    """Return the end of a bin.
+
+    This is the first position between different values at which the weight of the bin is at least ``want``.
     """
     cdef Py_ssize_t i
     cdef int64_t held = 0
@@ -308,10 +313,10 @@ def bin_columns(
 ):
     """Divide sorted features into rank bins, and compute the bin code of each row.
 
-    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), with b at least
-    min(max_bins, n) and 1; n_bins (k,), codes (k, n). IN n_missing (k,): number of missing values per
-    feature, if there are any. Then at most 255 bins remain, because missing values have the next code.
-    `bin_start` gets one more entry: the end of the known rows, then n.
+    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), with b >= max(1,
+    min(max_bins, n)); n_bins (k,), codes (k, n). IN n_missing (k,): number of missing values per feature,
+    if there are any. Then at most 255 bins remain, because missing values have the next code. `bin_start`
+    gets one more entry: the end of the known rows, then n.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i, known = n, most = max_bins
     cdef bint has_missing = n_missing is not None
@@ -371,7 +376,7 @@ def select_rows(
             out = 0
             tie = 0
             for i in range(n):
-                tie &= order[j, i]  # only the sign bit is used
+                tie &= order[j, i]  # only the sign bit, the tie mark, is used
                 row = renumber[row_of(order[j, i])]
                 if row < 0:
                     continue
@@ -386,7 +391,7 @@ cdef int check_one(
     const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
     Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen, int special
 ) noexcept nogil:
-    """Check one sorted feature; return the error code described in `check_sorted`."""
+    """Check one sorted feature and return the error code described in `check_sorted`."""
     cdef Py_ssize_t i, b, known = n
     cdef int32_t row
     cdef int out_of_order = 0, in_other_bin = 0
@@ -412,11 +417,11 @@ cdef int check_one(
         return 1
     for b in range(bins):
         if b and starts[b] < starts[b + 1] and is_tied(order[starts[b]]):
-            return 3  # equal values are in different bins
+            return 3  # error: equal values are in different bins
         for i in range(starts[b], starts[b + 1]):
             row = row_of(order[i])
             value = values[row]
-            # no branches, because half of the branch predictions could be wrong
+            # avoid branches, because half of the predictions could be wrong
             out_of_order |= <int>(value < before) | (<int>(order[i] < 0) ^ <int>(value == before))
             in_other_bin |= codes[row] ^ <int>b
             if special & LEVELS:
@@ -472,7 +477,7 @@ def check_sorted(
     return wrong
 
 
-# Bins of all rows, with the bin edges of a sample, and a hash of rows that selects the sample.
+# Compute the bins of all rows from the bin edges of a sample. Rows are selected for the sample by a hash.
 #
 # Arrays: `columns` (k, m): one feature per row, for m of the rows; `codes` (k, n): the bins of all rows.
 
@@ -486,7 +491,9 @@ cdef BinKernel bin_kernel = choose_bin(2)
 
 
 def use_simd_level(int level):
-    """For tests: choose the compiled variant, 0 for baseline or 1 for AVX2 if supported. Bins are the same.
+    """Choose the SIMD instructions for tests.
+
+    The level is 0 for baseline, or 1 for AVX2 if supported. Both give the same bins.
     """
     global bin_kernel
     bin_kernel = choose_bin(level)
@@ -532,7 +539,7 @@ def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashe
 cdef void extend_one(
     const double* x, const uint8_t* code, Py_ssize_t m, double* least, double* most, int32_t* count
 ) noexcept nogil:
-    """Count the values of each bin, and update its smallest and largest value, which seldom change."""
+    """Count the values of each bin, and update its smallest and largest value."""
     cdef Py_ssize_t i, b
     cdef double here
     for i in range(m):
@@ -578,7 +585,7 @@ def code_columns(
             )
 
 
-# Rows by class, their bin codes in this order, and the number of rows below each bin.
+# Sort rows by class, copy their bin codes in this order, and count the rows below each bin.
 #
 # Arrays: `codes` (k, n): one feature per row, as made by `bin_columns`.
 
@@ -617,7 +624,7 @@ cdef inline void select_group(
 cdef inline void count_codes(
     const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
 ) noexcept nogil:
-    """Count the codes below 0, 1, ..., bins."""
+    """Count the codes below each of 0, 1, ..., `bins`."""
     cdef int32_t[2][MAX_BINS] count  # separate counts for even and odd positions are faster
     cdef Py_ssize_t i = 0, b
     cdef uint64_t eight
@@ -640,7 +647,7 @@ def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
     """List the rows with kind `wanted`, in order. IN kind (n,); OUT rows (m,), one entry per listed row."""
     cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
     with nogil:
-        while i < n and found < m:  # no branch: always write the row, count it only if it matches
+        while i < n and found < m:  # to avoid a branch, write each row but count only matches
             rows[found] = <int32_t>i
             found += kind[i] == wanted
             i += 1

@@ -51,7 +51,7 @@ cdef Node _node
 cdef Open _open
 cdef State _state
 cdef Stack _stack
-#: One item of each state array of a round, from which its dtype is derived.
+#: The dtypes of the state arrays of a round, each given by an array with one item.
 STATE = {
     "node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state,
     "stack": <Stack[:1]>&_stack,
@@ -64,17 +64,17 @@ OF_SHARES = SHARES
 BEHIND = ROOM
 #: Number of bits of a gradient and of a Hessian in a packed word.
 GRADIENT_BITS, CURVATURE_BITS = OF_GRADIENT, OF_CURVATURE
-#: The least mean Hessian of a leaf's rows, in units, for which packed sums are precise enough for a Newton
-#: step.
+#: Packed sums are precise enough for a Newton step if the mean Hessian of a leaf's rows is at least this
+#: many units.
 FINE = FINE_WORDS
-#: Size in bytes of a categorical feature's order of categories, which all nodes of a tree level use.
+#: Size in bytes of the struct that stores the order of a feature's categories for a tree level.
 SETS_SIZE = sizeof(Sets)
 #: Largest number of bits of a gradient or Hessian that is stored in two words.
 WIDE_BITS = OF_WIDE
 
 
 def use_simd_level(int level):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global passes, loss_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
 
@@ -325,10 +325,10 @@ def split_open(
     """Create the children of the open nodes. `n_below`, the number of left rows of each node, must be set.
 
     `masses` (n, cells) contains the histogram of one child of each node whose children will be split, in
-    the order of the nodes. `counted` (k,) is 0 if this is the left child, 1 if it is the right child, and
-    -1 if the children will not be split. `squares` (k, 2) has the sums of squared Newton steps of both
-    children. The histogram of the smaller child is stored in `slot` (k,), the larger child's in its
-    parent's slot. WORK masses.
+    the order of the nodes. `counted` (k,) is 0 for the left child, 1 for the right child, and -1 if the
+    children will not be split. `squares` (k, 2) has the sums of squared Newton steps of both children. The
+    histogram of the smaller child is stored in `slot` (k,). The histogram of the larger child is stored in
+    its parent's slot. WORK masses.
     """
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i, k = 0, side, n = r.state.open
@@ -436,7 +436,7 @@ cdef bint leaves_part(void* task, int who) noexcept nogil:
 cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil:
     """Return the step of a leaf.
 
-    Its rows are copied to the arrays of packed words, which are unused by then.
+    Its rows are copied to the arrays of packed words, which are no longer needed.
     """
     cdef const Round* r = all.r
     cdef const Rows* rows = all.rows
@@ -502,7 +502,7 @@ def newton_leaves(
 cdef double sum_of(
     const double* values, const double* copies, const int32_t* rows, Py_ssize_t n
 ) noexcept nogil:
-    """Return the sum over the listed rows, including their copies; it does not depend on their order."""
+    """Return the sum over the listed rows and their copies. The order of the rows does not matter."""
     cdef double most = 0.0, scale, total = 0.0, terms = 0.0
     cdef Py_ssize_t i
     for i in range(n):
@@ -515,13 +515,13 @@ cdef double sum_of(
 
 
 def exact_sum(const double[::1] values, copies=None):
-    """Return the sum of numbers >= 0, repeated `copies` (n,) times; it does not depend on their order."""
+    """Return the sum of numbers >= 0, repeated `copies` (n,) times. Their order does not matter."""
     scale = sum_scale(*sum_bound(values, copies))
     return scaled_sum(values, scale, copies) / scale
 
 
 def sum_bound(const double[::1] values, copies=None):
-    """Return the largest number, and the number of positive numbers including copies."""
+    """Return the largest value and the count of positive values, including copies."""
     cdef double most = 0.0, terms = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -541,7 +541,7 @@ def sum_scale(double most, double terms):
 
 
 def scaled_sum(const double[::1] values, double scale, copies=None):
-    """Scale and round the numbers, multiply them by their numbers of copies, and return the sum."""
+    """Return the sum of the scaled and rounded numbers, each multiplied by its number of copies."""
     cdef double total = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -561,14 +561,14 @@ def scaled_sum(const double[::1] values, double scale, copies=None):
 # float64 represents exactly, so they do not depend on how the rows are partitioned.
 
 cdef Step _step
-#: One item of the state of the search for a leaf value, from which its dtype is derived.
+#: The dtype of the state of the search for a leaf value, given by an array with one item.
 STEP = <Step[:1]>&_step
 #: The losses that are functions of the margin. Their largest loss is at the smallest margin.
 OF_MARGIN = [name for name, code in LOSSES.items() if IS_OF_MARGIN(code)]
 
 
 cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Return a node with a range of rows; the root has all rows."""
+    """Return a node that contains a range of rows."""
     cdef Node node
     node.start, node.stop = <int32_t>start, <int32_t>stop
     node.depth = stop - start < r.n
@@ -576,7 +576,7 @@ cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noex
 
 
 def farthest(arrays):
-    """Return bounds of all rows that limit their losses; see `pboost_far` in boost_loss.h."""
+    """Return bounds that limit the losses of all rows; see `pboost_far` in boost_loss.h."""
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all
@@ -587,7 +587,7 @@ def farthest(arrays):
 
 
 def loss_scale(arrays, double u, double y, double size):
-    """Return the scale for an exact sum of losses, and the largest loss, given the bounds of the rows."""
+    """Return the scale for an exact sum of losses, and an upper bound on the loss of a row."""
     cdef Rows rows = read_loss(arrays)
     cdef Py_ssize_t n_copies = arrays.n_copies
     cdef double[2] ignored
@@ -599,7 +599,10 @@ def loss_scale(arrays, double u, double y, double size):
 
 
 def place_slopes(arrays, double scale):
-    """Like `slopes`, but return the sum of the losses as an integer multiple of 1 / `scale`."""
+    """Compute gradients and Hessians like `slopes`.
+
+    The sum of the losses is returned as an integer multiple of 1 / `scale`.
+    """
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all
@@ -612,7 +615,7 @@ def place_slopes(arrays, double scale):
 
 
 def sizes(arrays, double steepest):
-    """Return the number of gradients that are at least 1/4096 of the largest, and of nonzero gradients."""
+    """Count the gradients that are at least 1/4096 of the largest, and the nonzero gradients."""
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
@@ -722,7 +725,7 @@ def look_at(
 ):
     """Compare the Newton steps of the rows of each node.
 
-    OUT mixed (k,): 0 if all rows have the Newton step of the node, whose sums are `sums` (k, 2), else 1;
+    IN sums (k, 2) of the nodes; OUT mixed (k,): 0 if all rows have the Newton step of the node, else 1;
     squares (k or 0,): the sums of squared Newton steps.
     """
     cdef Round r = read_round(arrays, &passes)
@@ -749,9 +752,9 @@ cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
 
 
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
-    """Copy the rows of each leaf, so that `sums` can read them.
+    """Copy the rows of each leaf for `sums`.
 
-    OUT found (k, 5): the bounds as in `farthest`, the largest weight, and the number of copies; with (k, 7),
+    OUT found (k, 5): the bounds that `farthest` returns, the largest weight, and the number of copies; with (k, 7),
     also the sums of packed gradients and Hessians.
     """
     cdef Round r = read_round(arrays, &passes)
@@ -779,9 +782,9 @@ def sums(
     arrays, const int64_t[:, ::1] spans, const double[::1] step, const uint8_t[::1] is_raised,
     const double[:, ::1] scale, double[:, ::1] found
 ):
-    """Sum the gradients and Hessians of the copied rows of each leaf after its step `step` (k,).
+    """Sum the gradients and Hessians of the copied rows of each leaf after a step.
 
-    OUT found (k, 2), in units of 1 / `scale` (k, 2).
+    IN step (k,): the step of each leaf. OUT found (k, 2), in units of 1 / `scale` (k, 2).
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
@@ -838,7 +841,7 @@ def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, 
 def take_looks(arrays, steps, const double[:, ::1] found, uint8_t[::1] is_open):
     """Continue the search for the values of leaves with new sums `found` (n, 2).
 
-    IN/OUT steps (n,), is_open (n,): whether another evaluation is needed.
+    IN/OUT steps (n,), is_open (n,): 1 if another evaluation is needed, else 0.
     """
     cdef Rows rows = read_loss(arrays)
     cdef Step* step = <Step*>to_write(steps, sizeof(Step))

@@ -1,4 +1,4 @@
-/* Histograms of the nodes of boosted trees, splits between bins, and passes over them. See boost_simd.h. */
+/* Types of the passes that compute histograms and find splits of boosted trees. See boost_simd.h. */
 #ifndef PBOOST_BOOST_MASSES_H
 #define PBOOST_BOOST_MASSES_H
 #include "simd.h"
@@ -62,7 +62,7 @@ typedef struct {
 #define PBOOST_POOLED_ARGS                                                                         \
     const float *gains, const float *pool, int bins, float share, pboost_pooled_cuts *restrict cuts
 
-/* The best splits of a node if only `pool`, the gains summed over all nodes, matters. */
+/* Find the best splits of a node by `pool` alone, the gains summed over all nodes. */
 #define PBOOST_SHARED_ARGS                                                                         \
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, const float *pool,     \
     pboost_pooled_cuts *restrict cuts

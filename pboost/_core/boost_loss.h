@@ -9,7 +9,7 @@
 #include "boost_packed.h"
 
 /* The losses from HINGE on have no useful Hessian. SQUARED and the losses from ABSOLUTE on are functions
-   of the residual f - y. SHARES is for one class of the softmax loss: here f is the gradient, which is
+   of the residual f - y. SHARES stands for one class of the softmax loss. Its f is the gradient, which is
    the probability of the class, minus 1 for rows of the class. */
 #define PBOOST_LOSSES(OF)                                                                          \
     OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "log_loss") OF(SQUARED, "squared_error")                 \
@@ -59,7 +59,7 @@ PBOOST_INLINE void pboost_logistic(
    copies. */
 typedef struct {
     int loss, are_copies;
-    double per_limit; /* 1 / the largest Newton step */
+    double per_limit; /* 1 divided by the largest Newton step */
     double parameter; /* parameter of the loss, if any */
     const double *y, *f, *weight;
 } pboost_rows;
@@ -87,7 +87,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
             bend[i] = 1.0;
             value[i] = 0.5 * u[i] * u[i];
         }
-    } else if (loss == PBOOST_POISSON) { /* except for a constant per row */
+    } else if (loss == PBOOST_POISSON) { /* the loss without a constant per row */
         for (ptrdiff_t i = 0; i < n; i++) {
             bend[i] = pboost_exp(u[i]);
             slope[i] = y[i] - bend[i];
@@ -131,7 +131,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 }
 
-/* A separate function, because its code is long and all passes of a variant use it. */
+/* This is a separate function, because its code is long and all passes of a variant use it. */
 #define PBOOST_DERIVATIVES_COPY(TARGET, name)                                                      \
     TARGET PBOOST_APART static void pboost_derivatives_##name(PBOOST_DERIVATIVES_ARGS)             \
     {                                                                                              \
@@ -139,7 +139,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 PBOOST_COPIES(PBOOST_DERIVATIVES_COPY)
 
-/* Eight sums or maxima at a time over m values, where m is a multiple of eight. There are separate
+/* Compute eight sums or maxima at a time over m values; m is a multiple of eight. There are separate
  * functions for sums and maxima, because compilers do not vectorize a loop with two results.
  */
 PBOOST_INLINE void pboost_add_rounded(
@@ -187,7 +187,7 @@ PBOOST_INLINE double pboost_most_of_eight(const double *most)
     return found;
 }
 
-/* Pad values to a multiple of eight; return m rounded up. */
+/* Pad m values to a multiple of eight. Return the padded number. */
 PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
 {
     for (; m & 7; m++) values[m] = what;
@@ -340,8 +340,8 @@ PBOOST_INLINE int64_t pboost_word_of_copies(double copies, double gradient, doub
     return pboost_word(copies * g, copies * (h < 1.0 ? 1.0 : h));
 }
 
-/* `gradient` has the bits of float64 numbers. `packed` may be the same array, because listed rows
-   increase. */
+/* `gradient` has the bits of float64 numbers. `packed` may be the same array, because the listed row
+   numbers increase. */
 PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
 {
     if (copies)

@@ -1,4 +1,4 @@
-/* The best splits of a boosted tree's node, from its histogram; see boost_simd.h. */
+/* Find the best splits of a node of a boosted tree from its histogram; see boost_simd.h. */
 #ifndef PBOOST_BOOST_SCAN_H
 #define PBOOST_BOOST_SCAN_H
 #include "boost_histogram.h"
@@ -70,7 +70,7 @@ PBOOST_INLINE PBOOST_AVX2 pboost_four pboost_begin_four(const double *below, int
 PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells)
 {
-    if (is_packed) { /* exact, because each half of a word fits into a significand */
+    if (is_packed) { /* the sums are exact, because each half of a word fits into a significand */
         const __m256i low = _mm256_set1_epi64x(0x4330000000000000), high = _mm256_set1_epi64x(0x4330000080000000);
         four->word = _mm256_add_epi64(four->word, _mm256_loadu_si256((const __m256i *)masses));
         four->gl = _mm256_sub_pd(
@@ -84,7 +84,8 @@ PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     }
 }
 
-/* Compute the scores of the splits of four lanes; return which lanes have two large enough children. */
+/* Compute the scores of the splits of four lanes. Return the lanes in which both children are large enough.
+ * */
 PBOOST_INLINE PBOOST_AVX2 __m256d pboost_score_four(
     const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
 {
@@ -171,7 +172,8 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     }
 }
 
-/* Compute the scores of the splits of eight lanes; return which lanes have two large enough children. */
+/* Compute the scores of the splits of eight lanes. Return the lanes in which both children are large
+ * enough. */
 PBOOST_INLINE PBOOST_AVX512 __mmask8 pboost_score_eight(
     const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
 {
@@ -199,7 +201,8 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_scan_eight(
     eight->bin = _mm512_mask_mov_epi64(eight->bin, is_better, bin);
 }
 
-/* Scan several groups together up to the last bin that all have, then scan the rest of each group. */
+/* Scan several groups together up to the last bin that all groups have, then scan the rest of each group.
+ * */
 PBOOST_INLINE PBOOST_AVX512 void pboost_scan_abreast(
     const pboost_lanes *groups, const int n_groups, const int is_packed, const pboost_same_eight *at,
     pboost_cuts *cuts)

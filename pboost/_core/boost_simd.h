@@ -86,9 +86,9 @@ PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
     }
 }
 
-/* Subtract the histogram `part` of some rows from the histogram of a group. The histograms that are
-   packed depend on `n_packed`: 0: none; 1: `part`; 2: also the difference, which is stored at the
-   beginning of `masses`; 3: all. */
+/* Subtract the histogram `part` of some rows from the histogram of a group. `n_packed` determines which
+   histograms are packed: 0: none; 1: `part`; 2: also the difference, which is stored at the beginning of
+   `masses`; 3: all. */
 PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
     const int64_t *words = (const int64_t *)part;

@@ -80,7 +80,7 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 #define PBOOST_ROOTS_ARGS                                                                          \
     const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes, ptrdiff_t start, \
     ptrdiff_t n, const int64_t *restrict words, double *restrict masses
-/* Add n rows, from `start` on, to the histograms of the roots of `width` classes. There are at most
+/* Add n rows, beginning at `start`, to the histograms of the roots of `width` classes. There are at most
    PBOOST_BLOCK rows, including copies. IN groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,);
    words (n, width), aligned to 64 bytes; IN/OUT masses (n_lanes, PBOOST_BINS, 2, width). */
 PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)

@@ -87,7 +87,7 @@ def project_pairs(
     const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill,
     double[::1] out,
 ):
-    """Compute one projection of each listed row, with the number in `which`. OUT out (rows,)."""
+    """Compute projection `which[i]` of each listed row i. OUT out (rows,)."""
     cdef Rows matrix = rows_of(X)
     cdef Projections p = projections_of(start, index, coefficient, fill, matrix.d)
     cdef Py_ssize_t i
@@ -102,11 +102,11 @@ def sum_rows(
     X, const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill, double constant,
     Py_ssize_t first, double[::1] out, const double[::1] center=None, const double[::1] scale=None,
 ):
-    """Compute a linear combination for the rows first, first + 1, ...: a constant plus terms, in order.
+    """Compute a linear combination for the rows first, first + 1, ...
 
-    Term t is coefficient[t] times feature index[t]. fill[t] replaces its missing values. With `center` and
-    `scale`, feature index[t] is standardized: center[t] is subtracted, and the difference is divided by
-    scale[t]. OUT out: one value per row.
+    It is a constant plus terms, which are added in order. Term t is coefficient[t] times feature index[t].
+    fill[t] replaces its missing values. With `center` and `scale`, feature index[t] is standardized:
+    center[t] is subtracted, and the difference is divided by scale[t]. OUT out: one value per row.
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t i = 0, r, t, n, terms = index.shape[0]
@@ -156,7 +156,7 @@ def separate_rows(
                 out[i, k] = separate(&s, &matrix, row, k)
 
 
-# Ranges and moments of the known values of features, for listed rows.
+# Compute ranges and moments of the known values of features, for listed rows.
 #
 # Rows are read in blocks, feature by feature. Arrays: rows (n,) of X (m, d), float64 or float32 with any
 # strides; OUT out: one row for each of the features first, first + 1, ...
@@ -186,7 +186,9 @@ cdef inline double sum_block(const double* x) noexcept nogil:
 
 
 def column_ends(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] out):
-    """Compute the range of the known values. OUT out (columns, 2): infinity, -infinity if all are missing.
+    """Compute the range of the known values.
+
+    OUT out (columns, 2): infinity and -infinity if all values are missing.
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t start = 0, n = rows.shape[0], size, j, r, q
@@ -256,12 +258,12 @@ def column_moments(
             start += size
 
 
-# Separation of two classes by a noisy projection, and a fast search over pairs of features.
+# Separate two classes by a noisy projection, and search pairs of features quickly.
 #
-# Z (k, n): one feature per row; the first n_negative entries are of class -1. Weights (n,) >= 0. A row goes
-# to the right with probability S(z), with z = (a x - threshold) / sigma. S(z) = (1 + z / sqrt(2 + z^2)) / 2
-# is the distribution function of Student's t with two degrees of freedom. It needs no exponential function,
-# so results are bit-identical on every machine.
+# Z (k, n): one feature per row; the first n_negative entries are of class -1. The weights (n,) are not
+# negative. A row goes to the right with probability S(z), with z = (a x - threshold) / sigma. S(z) = (1 + z
+# / sqrt(2 + z^2)) / 2 is the distribution function of Student's t with two degrees of freedom. It needs no
+# exponential function, so results are bit-identical on every machine.
 
 cdef enum:
     CELLS = 64
@@ -368,7 +370,9 @@ def screen(
     const double[:, ::1] Z, const double[::1] weight, Py_ssize_t n_negative, const int[:, ::1] pair,
     const double[:, ::1] angle, double[::1] best, double[::1] at, int[::1] which,
 ):
-    """Find the least Kearns-Mansour criterion of pairs of features, for given angles, on equal-width cells.
+    """Find the projection of each pair of features with the least Kearns-Mansour criterion.
+
+    Only the given angles and the edges of equal-width cells are tried.
 
     IN pair (m, 2): features; angle (q, 2): cosine and sine of each angle. OUT for each pair: best (m,): the
     least criterion; at (m,): its threshold; which (m,): its angle.
@@ -415,26 +419,27 @@ cdef double least_cut(const double* negative, const double* positive, int* at) n
     return least
 
 
-# Bin codes in lanes, as boosting rounds read them: one byte per row and lane. See `boost`.
+# Store bin codes in lanes for boosting rounds, with one byte per row and lane. See `boost`.
 #
 # A lane stores a single feature or a bundle of features. Features with two bins can be bundled if, for a
-# chosen bin of each, no row is in the chosen bins of two features. The lane of a bundle contains the number
-# of the feature, from 1, in whose chosen bin the row is, or 0 if there is none.
+# chosen bin of each, no row is in the chosen bins of two features. In the lane of a bundle, the code of a
+# row is the number of the feature whose chosen bin contains the row, counted from 1. If there is no such
+# feature, the code is 0.
 
 cdef enum:
     OPEN = 16  # largest number of open bundles, to which features can be added
     MOST = 255  # largest number of features of a bundle
 
-#: The number of lanes in a group, and of sets of rows in the work array of `bundle`.
+#: The number of lanes in a group, and the number of row sets in the work array of `bundle`.
 GROUP_LANES, WORK_SETS = LANES, OPEN + 2
 
 cdef struct Bundle:
     int32_t first, size
-    uint64_t* rows  # the rows that are in the chosen bin of one of the features
+    uint64_t* rows  # bits of the rows that are in a chosen bin of the bundle
 
 
 cdef Py_ssize_t pack(const uint8_t* codes, Py_ssize_t n, uint64_t* bits) noexcept nogil:
-    """Pack codes 0 and 1 into bits in any order, padded with 0; return the number of ones."""
+    """Pack codes 0 and 1 into bits in any order, padded with 0. Return the number of ones."""
     cdef uint64_t eight, word
     cdef Py_ssize_t i, w, k, count = 0
     for w in range((n + 63) // 64):

@@ -47,7 +47,7 @@ from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint
 cdef Node _node
 cdef Vote _vote
 cdef Counter _counter
-#: One item of each array of a tree, from which its dtype is derived.
+#: The dtypes of the arrays of a tree, each given by an array with one item.
 STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter[:1]>&_counter}
 #: The values that `grow` returns.
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
@@ -137,7 +137,9 @@ cdef int read_ahead(Tree* t, arrays) except -1:
 # Nodes whose rows are on workers. Their splits and sums are copied from the lookahead tree.
 
 cdef bint take_choice(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Copy the choice of feature and score limit from the lookahead tree; return whether there is a split.
+    """Copy the chosen feature and the score limit from the lookahead tree.
+
+    Return whether there is a split.
     """
     cdef Py_ssize_t there = t.ahead_of[e]
     t.node[e].feature, t.node[e].limit = t.ahead[there].feature, t.ahead[there].limit
@@ -152,7 +154,7 @@ cdef void take_below(const Tree* t, Py_ssize_t e, int64_t* below) noexcept nogil
 
 
 cdef Py_ssize_t take_split(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Copy the split of a node; return its number of left rows."""
+    """Copy the split of a node and return its number of left rows."""
     cdef Py_ssize_t there = t.ahead_of[e], child = t.ahead[there].child, i
     cdef Node* node = &t.node[e]
     node.missing = t.ahead[there].missing
@@ -174,7 +176,7 @@ cdef void take_measures(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Find where the rows of a child are: on workers, or stored here."""
+    """Record whether the rows of a child are on workers or stored here."""
     cdef Py_ssize_t parent = t.node[e].parent, there, i, start
     t.ahead_of[e] = -1
     if t.ahead_of[parent] < 0:
@@ -201,7 +203,7 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
     cdef Heap heap = heap_of(t)
     cdef double* key = &t.node[e].key
     cdef Py_ssize_t i, k = width(t)
-    # The sums of its children are computed in the unused entries of the next children.
+    # Compute the sums of the node's children in the entries after the last node, which are unused.
     cdef int64_t* below = t.mass + k * t.counter.nodes
     if looks_ahead(t):
         if is_elsewhere(t, e):
@@ -211,14 +213,14 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
         for i in range(k):
             below[k + i] = t.mass[k * e + i] - below[i]
     if t.growth == DEPTH_FIRST:
-        key[0] = <double>((e + 1) // 2)  # the newest pair first; in a pair, the first child first
+        key[0] = <double>((e + 1) // 2)  # take the newest pair first
     elif t.growth == BREADTH_FIRST:
         key[0] = -<double>e
     elif t.growth == LARGEST_BOUND:
         key[0] = rounded(boosted_mass(t, e))
     elif t.growth == LARGEST_ERROR:
-        # The weight of the class that is not predicted. Class +1 is predicted if the sum of votes is
-        # positive.
+        # The key is the weight of the class that is not predicted. Class +1 is predicted if the sum of
+        # votes is positive.
         key[0] = rounded(<double>t.mass[2 * e + (t.vote[e].gathered <= 0)] * unit_of(t, e))
     elif t.growth == LOOK_AHEAD:
         key[0] = lowered_certificate(t, e, below)
@@ -241,7 +243,7 @@ cdef void add_child(
     if t.ahead_of != NULL:
         take_place(t, e)
     if t.cells != NULL:
-        node.pure = False  # unknown until the sums of all workers are added
+        node.pure = False  # this is unknown until the sums of all workers are added
     elif is_elsewhere(t, e) and not t.boosted:
         take_measures(t, e)
     elif t.squares:
@@ -290,7 +292,7 @@ cdef bint split_node(
             mass_below(t, e, f, place, below)
     if t.ranked:
         order = order_of(t, e, f, True, t.work + t.n_work)
-        for i in range(n):  # targets are summed in this order
+        for i in range(n):  # the targets are summed in this order
             t.rows[start + i] = row_of(order[i])
     if is_elsewhere(t, e):
         n_below = take_split(t, e)
@@ -346,7 +348,7 @@ cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef int pick(Tree* t, int* status) noexcept nogil:
-    """Choose the next node; return the next phase, or PICK and a status if no node is left."""
+    """Choose the next node and return the next phase, or PICK and a status if no node is left."""
     cdef Heap heap = heap_of(t)
     cdef Py_ssize_t e
     cdef bint is_full = t.counter.leaves >= t.max_leaves
@@ -409,10 +411,11 @@ def split_given(
     arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above,
     cells=None, uint8_t[::1] side=None,
 ):
-    """Split node `e`, which is not on the heap, at a given place; the children get the given votes.
+    """Split node `e`, which is not on the heap, at a given place, and give the children the given votes.
 
     `missing` is the child for missing values. The set of a categorical split must be stored already. If
-    rows are on workers, `cells` are as in `split_ahead`. OUT side (256,), zeros: the child of each code.
+    rows are on workers, `cells` are as in `split_ahead`. OUT side (256,), initially 0: the child of each
+    code.
     """
     cdef Tree t = read_tree(arrays)
     cdef Given given
@@ -513,8 +516,8 @@ def split_ahead(
     """Search nodes by their histograms, and split each node that has a split.
 
     IN nodes (k,); numbers (k,): these determine the random features of each node; cells: the histograms of
-    the nodes, (d, codes, sums + 1) each. OUT side (k, 256), zeros: the child of each code. The sums and row
-    counts of the children are stored, but not their statistics.
+    the nodes, (d, codes, sums + 1) each. OUT side (k, 256), initially 0: the child of each code. The sums
+    and row counts of the children are stored, but not their statistics.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t i, e
@@ -531,7 +534,7 @@ def split_ahead(
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
-    """Partition a range of features at the node at which growth paused; WORK spare (n,)."""
+    """Partition a range of features at the node at which growth paused. WORK spare (n,)."""
     cdef Tree t = read_tree(arrays)
     with nogil:
         partition_columns(&t, t.counter.at, first, last, &spare[0])
@@ -540,9 +543,9 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
 def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[:, ::1] children):
     """List all nodes of the tree in preorder and return their number.
 
-    IN array (n,) of `Node`; rows: the row numbers to which `low` and `high` refer, empty for bins. OUT
-    found (n,) of `Node`: the listed nodes; place (n,): their numbers in `array`; children (n, 2), -1 for
-    leaves.
+    IN array (n,) of `Node`; rows: the row numbers to which `low` and `high` refer, or empty if they are
+    bins. OUT found (n,) of `Node`: the listed nodes; place (n,): their numbers in `array`; children (n, 2),
+    -1 for leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Node* out = <Node*>to_write(found, sizeof(Node))
@@ -580,7 +583,7 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
 # node follow from the sums of all workers.
 
 cdef Tree nodes_of(arrays) except *:
-    """Return the parts of a tree that the statistics of regression nodes need."""
+    """Return a tree that contains only the data for the statistics of regression nodes."""
     cdef Tree t
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
@@ -731,7 +734,7 @@ def coarse_shift_of(double heaviest, Py_ssize_t n):
 
 
 def full_shift_of(int64_t total, int shift):
-    """Return the shift with which weights have the most bits, given their sum with another shift."""
+    """Return the shift that keeps the most bits of weights, given their sum with another shift."""
     return full_shift(total, shift)
 
 

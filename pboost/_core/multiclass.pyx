@@ -1,7 +1,7 @@
 """AdaBoost.MH: rows have one weight per class, and the score of a split depends on all classes.
 
-On the path from the root to a node of a tree, the weights for a class are multiplied by one factor for the
-rows of the class, and by another for all other rows. So a node needs only sums of the root weights. For
+On the path from the root to a node of a tree, the weights for a class are multiplied by two factors: one
+for the rows of the class, and one for all other rows. So a node needs only sums of the root weights. For
 each class and each bin of a feature, these are the weight T of all rows and the weight P of the rows of the
 class. Sums are integers, so sums and differences are exact in any order. If P or T - P is 0 at a node, the
 class adds 0 to every score and is omitted.
@@ -56,7 +56,7 @@ cdef extern from "multiclass_simd.h" nogil:
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* bound) noexcept nogil
         void score(
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* score) noexcept nogil
-        # because `pass` is a Python keyword
+        # The function has another name here, because `pass` is a Python keyword.
         void take "pass"(
             const int32_t* rows, Py_ssize_t n, const int32_t* label, const double* for_it,
             double* factor, double least, double scale, double* weight, Py_ssize_t width,
@@ -67,7 +67,7 @@ cdef Passes passes = choose_passes(2)
 
 
 def use_simd_level(int level):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global passes
     passes = choose_passes(level)
 
@@ -78,7 +78,7 @@ def lanes_of(Py_ssize_t k):
     return k // lanes + 1, lanes
 
 
-# The rows and the first feature of sums that several threads compute together.
+# The task of threads that compute sums together: the rows, and the number of the first feature.
 cdef struct Columns:
     Rows rows
     Py_ssize_t first
@@ -234,7 +234,7 @@ cdef void order_levels(
     cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
     mass = of_node + at.against[j] * <double>(at.whole[j] - at.whole[width + j])
     pull = smoothing * mass / <double>at.whole[at.k]
-    if mass > 0.0:  # otherwise, the share of the class is 0
+    if mass > 0.0:  # without weight, the share of the class is 0
         of_node /= mass
     for i in range(n):
         yes = at.for_it[j] * <double>own[here[i]]
@@ -324,7 +324,7 @@ cdef enum:
     LISTED = 512  # number of rows that are buffered
 
 
-# The rows of a node inside bins, sorted by a feature.
+# Data for the search inside bins: the rows of a node, sorted by a feature.
 cdef struct Fine:
     Node node, slots  # the node, and a copy of it with SLOTS bins
     Rows rows
@@ -348,7 +348,10 @@ cdef inline int64_t n_in(const Fine* r, Py_ssize_t f, Py_ssize_t b) noexcept nog
 
 
 cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* position) noexcept nogil:
-    """Return the least score of the buffered splits. OUT position: the first within the limit, if any."""
+    """Return the least score of the buffered splits.
+
+    OUT position: the position of the first split within the limit, if any.
+    """
     cdef double best = INFINITY
     cdef Py_ssize_t i
     passes.add_slots(&r.rows, r.slot_of, r.held)
@@ -465,7 +468,7 @@ cdef class Inside:
             raise ValueError("search: arrays of different sizes")
         with nogil:
             r.held = &held
-            for turn in range(2):  # the most promising bin first, because a low score excludes many others
+            for turn in range(2):  # search the most promising bin first, to exclude other bins
                 for f in range(first, last):
                     for look in range(bound.shape[1]):
                         for b in range(r.node.bins):
@@ -501,7 +504,7 @@ cdef class Inside:
 
 
 def part(int32_t[::1] rows, const uint8_t[::1] codes, const uint8_t[::1] above, int32_t[::1] spare):
-    """Move the rows of the left child before the other rows, in order; return their number.
+    """Move the rows of the left child before the other rows, in order. Return their number.
 
     IN codes (n,); above (256,): the child of each code. WORK spare, as long as `rows`.
     """

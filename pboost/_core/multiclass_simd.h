@@ -6,8 +6,8 @@
  * of the rows of each class, [class][bin]. Rows are sorted by class, so that the latter sums are added
  * in few cache lines at a time.
  *
- * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is chosen
- * at import. All variants do the same operations in the same order and give bit-identical results.
+ * The code is compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is
+ * chosen at import. All variants do the same operations in the same order and give bit-identical results.
  */
 #ifndef PBOOST_LABELS_SIMD_H
 #define PBOOST_LABELS_SIMD_H
@@ -22,7 +22,7 @@
 #define PBOOST_AT_ONCE 4           /* blocks summed in one pass over the rows */
 #define PBOOST_HELD (1 << 14)      /* capacity of the buffer, in fixed-point numbers */
 #define PBOOST_MOST_HELD 2048      /* capacity of the buffer, in rows */
-#define PBOOST_LOWERED (1.0 - 1e-12) /* factor for bounds; allows for rounding errors */
+#define PBOOST_LOWERED (1.0 - 1e-12) /* factor of bounds, which allows for rounding errors */
 #define PBOOST_BINS_ABREAST 8      /* bins that are scored together */
 #if defined(__GNUC__) || defined(__clang__)
 #define PBOOST_ALIGNED __attribute__((aligned(64)))
@@ -58,7 +58,7 @@ typedef struct {
     int32_t at[PBOOST_MOST_HELD], row[PBOOST_MOST_HELD];
 } pboost_held_rows;
 
-/* Buffer m rows for `blocks` blocks of lanes, from block `first` on. */
+/* Buffer m rows for `blocks` blocks of lanes, beginning with block `first`. */
 PBOOST_INLINE void pboost_hold(
     const pboost_label_rows *of, ptrdiff_t start, ptrdiff_t m, ptrdiff_t first, ptrdiff_t blocks,
     const int lanes, pboost_held_rows *held)
@@ -227,7 +227,7 @@ PBOOST_INLINE void pboost_score_block(
 PBOOST_INLINE void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
 {
     const int64_t all = at->whole[at->k];
-    for (ptrdiff_t start = 0, m; start < n; start += m) { /* the remaining bins, one at a time */
+    for (ptrdiff_t start = 0, m; start < n; start += m) { /* score the remaining bins one at a time */
         m = n - start < PBOOST_BINS_ABREAST ? 1 : PBOOST_BINS_ABREAST;
         double here[PBOOST_BINS_ABREAST] = {0}, below[PBOOST_BINS_ABREAST] = {0}, above[PBOOST_BINS_ABREAST] = {0};
         int64_t count[PBOOST_BINS_ABREAST] = {0};
@@ -292,7 +292,7 @@ PBOOST_INLINE void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all, \
     int64_t *own, int64_t *by_class
 
-/* Process consecutive rows of the same class; return the end of these rows. */
+/* Process consecutive rows of the same class and return the end of these rows. */
 PBOOST_INLINE ptrdiff_t pboost_pass_run(
     const int32_t *rows, ptrdiff_t i, ptrdiff_t n, const int32_t *label, const int changes, const double *factor,
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all,

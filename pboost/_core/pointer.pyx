@@ -130,7 +130,7 @@ cdef double root(
 
 
 cdef double sum_of(const double* terms, Py_ssize_t n) noexcept nogil:
-    """Return the sum of numbers; it does not depend on their order."""
+    """Return a sum that does not depend on the order of the numbers."""
     cdef double most = 0.0, scale, total = 0.0
     cdef Py_ssize_t i
     for i in range(n):

@@ -127,7 +127,7 @@ NOTHING.j, NOTHING.place, NOTHING.intercept, NOTHING.slope, NOTHING.gain = -1, 0
 
 
 def use_simd_level(int most):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global probit_kernel, step_kernel
     probit_kernel, step_kernel = pboost_choose_probit(most), pboost_choose_step(most)
 
@@ -135,7 +135,7 @@ def use_simd_level(int most):
 cdef double try_step(
     Leaf* leaf, const Line* line, double length, bint wants_loss, bint wants_sums,
 ) noexcept nogil:
-    """Compute `tried`, w, w z and their sums after a step; return the sum of w0 times the loss."""
+    """Compute `tried`, w, w z and their sums after a step. Return the sum of w0 times the loss."""
     cdef const double* x = NULL
     cdef double least, needed
     if line.j >= 0:
@@ -155,7 +155,9 @@ cdef double try_step(
 
 
 cdef int look(Leaf* leaf, Py_ssize_t cells) except -1 nogil:
-    """Check for signals if many cells have been processed since the last check; `cells` is the new number.
+    """Check for signals if many cells have been processed since the last check.
+
+    `cells` is the number of newly processed cells.
     """
     leaf.cells += cells
     if leaf.cells > CELLS:
@@ -229,7 +231,7 @@ cdef bint take_bounded(
         is_small[0] = limits.tol > 0.0 and max(fall.most, -fall.least) < course.small
         decides = (fall.least > 0.0 or not limits.safeguard) and (
             is_small[0] or fall.least > course.small or not limits.tol > 0.0)
-        # If the bound after a step failed in the previous step, it usually fails again.
+        # A bound that did not suffice in the previous step usually fails again.
         if not decides and (course.known or not wants_sums):
             return False
     try_step(leaf, line, 1.0, False, wants_sums)
@@ -243,7 +245,7 @@ cdef bint take_bounded(
 
 
 cdef int advance(Course* course, const Limits* limits) except -1 nogil:
-    """Make a step; return whether another step may follow."""
+    """Make a step and return whether another step may follow."""
     cdef Leaf* leaf = &course.leaf
     cdef Line line = best_line(leaf)
     cdef double length = 1.0, most, now = 0.0
@@ -324,7 +326,7 @@ cdef void write_means(const Leaf* leaf, double* out) noexcept nogil:
 
 
 cdef int next_model(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
-    """Start the next model that needs steps; return 0 if there is none."""
+    """Start the next model that needs steps. Return 0 if no model is left."""
     cdef Leaf* leaf = &course.leaf
     cdef const int32_t* rows
     cdef Py_ssize_t inside
@@ -476,7 +478,7 @@ def mistakes(
     const double[:, ::1] values, const int32_t[::1] listed, const int32_t[::1] label,
     const double[::1] weight, int32_t[::1] wrong, double[::1] work,
 ):
-    """List the rows that values (n, K) misclassify; return their number and the sum of their weights.
+    """List the rows that values (n, K) misclassify and return their number and the sum of their weights.
 
     IN label, weight (rows of X,); OUT wrong (n,); WORK work (n,).
     """
@@ -607,7 +609,7 @@ N_STATES_OF_NODE = N_STATES
 # Splits.
 
 cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept nogil:
-    """Combine the results of a node's children; return whether the gain of its split exceeds `least`."""
+    """Combine the results of a node's children and return whether the gain of its split exceeds `least`."""
     cdef double* of = state + N_STATES * node[0]
     cdef double* weaker = state + N_STATES * node[1]
     cdef double* other = weaker + N_STATES

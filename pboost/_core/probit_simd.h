@@ -21,8 +21,8 @@
 #define PBOOST_NEAR 37.0 /* at margins up to this size, the density does not underflow */
 #define PBOOST_ROWS 256 /* rows per block; a block fits into the level 1 cache */
 
-/* The unit of e. If all margins are large, the unit is phi(origin), and rescue is phi(origin)/phi(0).
-   Otherwise, origin is 0. */
+/* The unit of the density e. If all margins are large, the unit is phi(origin), and rescue is
+   phi(origin)/phi(0). Otherwise, origin is 0. */
 typedef struct {
     double origin, rescue;
 } pboost_scale;
@@ -115,8 +115,7 @@ PBOOST_INLINE void pboost_probit_body(
         const double h = pboost_excess(t, is_near);
         const double D = t + h;
         const double e = pboost_density(!is_near && t > 1e150 ? 1e150 : t, scale.origin, is_near);
-        const double bounded = !is_near && D > 1e150 ? 1e150 : D; /* so that e D is 0 at infinity, not
-                                                                     NaN */
+        const double bounded = !is_near && D > 1e150 ? 1e150 : D; /* e D is 0 at infinity, not NaN */
         const double true_e = is_near ? e : e * scale.rescue;
         const double above = e * bounded / (bounded - true_e);
         ratio[i] = below ? D : above;

@@ -8,7 +8,7 @@
 #define PBOOST_LANES 8 /* number of partial sums, which suits all register widths */
 
 typedef struct {
-    ptrdiff_t rows; /* a multiple of 8; rows added as padding have the weight 0 */
+    ptrdiff_t rows; /* number of rows, padded to a multiple of 8 with rows of weight 0 */
     ptrdiff_t room; /* distance between features in `x` */
     double *x; /* values, one feature after another */
     int32_t *column; /* features that are not constant */
@@ -129,7 +129,7 @@ typedef struct {
     double least[PBOOST_LANES], most[PBOOST_LANES];
 } pboost_totals;
 
-/* Compute f + b + a x (without a feature, f + b) and the margins u for n rows from `start` on. Return
+/* Compute f + b + a x (without a feature, f + b) and the margins u for n rows, beginning at `start`. Return
    whether all margins are at most PBOOST_NEAR in size. */
 PBOOST_INLINE int pboost_move(
     const pboost_leaf *leaf, const double *restrict f, double *restrict tried,

@@ -45,7 +45,7 @@ static void pboost_add_leaves(
 #define PBOOST_LEAF_ARGS                                                                         \
     const pboost_ranked_node *restrict node, int depth, const void *restrict ranks,              \
     int16_t *restrict leaf
-/* Like `pboost_add_leaves`, for a full tile and at most 64 leaves with one value each. */
+/* Add leaf values like `pboost_add_leaves`, for a full tile and at most 64 leaves with one value each. */
 #define PBOOST_ADD_ARGS                                                                          \
     const double *restrict value, int depth, const int16_t *restrict leaf, double *restrict total
 

@@ -1,6 +1,6 @@
 """Leaf values that are shrunk along the path from the root, by the James-Stein rule.
 
-See `Rounds` in trees/tree_rounds.py, whose arrays are borrowed for one call. Sums of squares are sums of
+See `Rounds` in trees/tree_rounds.py, whose arrays are used during one call. Sums of squares are sums of
 integers, so they do not depend on the order of the rows.
 """
 from pboost._core._address cimport to_read, to_write
@@ -15,7 +15,7 @@ from pboost._core.types cimport int32_t
 
 
 def square_scale(bint is_wide, bint is_weighted, Py_ssize_t n_copies):
-    """Return the factor of squared gradients, in packed units, with which their sum is exact."""
+    """Return the factor that scales squared gradients, in packed units, so that their sum is exact."""
     cdef int bits = 2 * (OF_WIDE if is_wide else OF_GRADIENT)
     return scale_of(2.0 ** (bits + 1) * (MOST_SQUARE if is_weighted else 1), n_copies)
 
@@ -77,11 +77,11 @@ def shrink_leaves(
     nodes, const int32_t[:, ::1] children, double[:, ::1] spread, double[::1] step, double shrinkage,
     double row_weight, double l2, double most, double rate, double unit
 ):
-    """Shrink the leaf values of a tree in preorder toward those of their ancestors (IN/OUT nodes (n,)).
+    """Shrink the leaf values of a tree toward the values of their ancestors.
 
-    IN/OUT spread (n, 2): sums of squared gradients, in packed units, and of weights; given for leaves. OUT
-    step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`. Returns the weighted sum of
-    squared leaf values after shrinkage divided by that before.
+    IN/OUT nodes (n,), in preorder; spread (n, 2): sums of squared gradients, in packed units, and of
+    weights; given for leaves. OUT step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`.
+    Returns the weighted sum of squared leaf values after shrinkage, as a fraction of the sum before it.
     """
     cdef Shrink all
     cdef double kept

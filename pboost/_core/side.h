@@ -1,10 +1,9 @@
-/* The child of a value at a threshold, or of a category at a set. Training and prediction both use these
- * functions. */
+/* Functions that return the child for a value, a bin or a category. Training and prediction use them. */
 #ifndef PBOOST_SIDE_H
 #define PBOOST_SIDE_H
 #include <stdint.h>
 
-#define PBOOST_NO_LEVEL 255 /* for missing values and for numbers that are not categories */
+#define PBOOST_NO_LEVEL 255 /* code of missing values and of numbers that are not categories */
 
 /* Return 1 if a value goes to the right. Values equal to the threshold, and NaN, go to the left. */
 static inline int pboost_goes_right(double value, double threshold) { return value > threshold; }

@@ -30,7 +30,7 @@ cdef enum:
 ROOT_BLOCK, ROOT_WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
 
 
-# The rows, which threads process together, and the results of each thread.
+# Data for the residuals. Threads process the rows together, and each thread has its own results.
 cdef struct Shares:
     const double* scores
     const double* label
@@ -96,7 +96,7 @@ def shares(
         in_parts(helpers, shares_part, &all)
 
 
-# The rows for the histograms of roots, which threads process together, and the results of each thread.
+# Data for the histograms of roots. Threads process the rows together, and each thread has its own results.
 cdef struct Roots:
     const uint8_t* groups
     const int32_t* bins
@@ -243,7 +243,7 @@ VECTOR_WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
 
 
 def use_simd_level(int level):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global softmax_passes, passes, words_pass, vector_passes
     softmax_passes = pboost_choose_softmax_passes(level)
     passes, words_pass = choose_passes(level), choose_words_pass(level)

@@ -2,12 +2,12 @@
 
 Coarse search: compute histograms of the class weights over each feature's rank bins, and try the split at
 every bin edge. Fine search: inside a bin, the two left class weights lie in a rectangle between the weights
-at the bin's edges. Each criterion is concave in these weights, so its least value in the rectangle is at a
-corner where only one class has moved. This is a lower bound for the splits in the bin. Only bins whose
+at the bin's edges. Each criterion is concave in these weights, so its least value in the rectangle is at
+the upper left or the lower right corner. This is a lower bound for the splits in the bin. Only bins whose
 bound is below the best score are searched in sorted order. The binned search consists of the coarse search
 only.
 
-Missing values have a separate bin, the last, and go to the right with it. To try them on the left, the
+Missing values have a separate bin, which is the last, so they go to the right. To try them on the left, the
 edges are scored again with the weights of the missing values added to the left side. Categorical features
 are split by sets of categories.
 
@@ -52,7 +52,9 @@ cdef double coarse(
     int64_t left_positive, const int32_t* starts, int n_bins, int64_t* edge_negative,
     int64_t* edge_positive, double* bound,
 ) noexcept nogil:
-    """Compute the class weights at a feature's bin edges and the bounds inside bins; return the best score.
+    """Compute the class weights at a feature's bin edges, and the bounds inside bins.
+
+    Return the best score.
 
     left_negative, left_positive: the class weights to the left of all bins.
     """
@@ -64,8 +66,8 @@ cdef double coarse(
     m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
     edge_masses(negative, left_negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
     edge_masses(positive, left_positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
-    # The bound is the least score at two corners: one class weight at the upper edge, the other at the
-    # lower edge.
+    # The bound is the least score at two corners. Each has one class weight of the upper edge and the other
+    # class weight of the lower edge.
     score_many(at.criterion, &m, 1, 0, n_bins, bound)
     score_many(at.criterion, &m, 0, 1, n_bins, here)
     for b in range(n_bins):
@@ -121,7 +123,7 @@ cdef inline Limits with_missing_below(
     const Limits* at, const int64_t* edge, Py_ssize_t width, const int32_t* starts, int n_bins,
     int64_t* ln, int64_t* lp,
 ) noexcept nogil:
-    """Return the limits of splits for missing values on the left.
+    """Return the limits of splits that send missing values to the left.
 
     IN edge (2, width); OUT ln, lp: the class weights of the missing values.
     """
@@ -166,7 +168,7 @@ cdef double refine_below(
     int n_bins, const int64_t* edge, Py_ssize_t width, const double* bound, double best,
     double found,
 ) noexcept nogil:
-    """Search inside the bins of a feature with missing values on the left; return the least score."""
+    """Search inside the bins of a feature with missing values on the left and return the least score."""
     cdef int64_t ln, lp
     cdef Limits below = with_missing_below(at, edge, width, starts, n_bins, &ln, &lp)
     cdef double total = <double>at.negative + <double>at.positive
@@ -304,7 +306,7 @@ def search(
     double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
     Py_ssize_t last, size_t team=0, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """Search the features first..last-1; compute their rows of `edge`, `bound` and `best`.
+    """Search the features first..last-1 and compute their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see `Limits`;
     team: address of the threads, which process the features together; special (d,) or None; smoothing: see
@@ -331,7 +333,7 @@ def search(
         refine_lead(&all)
         if all.exact:
             run_ranges(team_at(team), 0, n, 1, fine_part, &all)
-    # If another thread updates it at the same time, one update is lost; this does no harm.
+    # If another thread updates the score at the same time, one update is lost; this does no harm.
     least_found[0] = min(least_found[0], all.found)
 
 
@@ -456,13 +458,13 @@ cdef object locate_levels(
     const Limits* at, const Special* s, Py_ssize_t f, const int32_t* starts, const int64_t* edge,
     Py_ssize_t width, double limit,
 ):
-    """Return the first set of categories with a score within the limit, like `locate`."""
+    """Return the result of `locate` for the first set of categories with a score within the limit."""
     cdef int64_t[3][MAX_BINS] mass  # weights of both classes, and numbers of rows
     cdef double ignored = INFINITY
     cdef LevelCut cut
     cdef Levels levels
     cdef int b, n_codes = s.n_bins[f] + has(s, f, HOLES)
-    cdef object one = 1  # as a Python integer, because a set has up to 255 bits
+    cdef object one = 1  # use a Python integer, because a set has up to 255 bits
     for b in range(n_codes):
         mass[0][b] = edge[b + 1] - edge[b]
         mass[1][b] = edge[width + b + 1] - edge[width + b]

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #define PBOOST_SPIN 50 /* time without work after which a thread sleeps, in microseconds */
-#define PBOOST_LINE 128 /* in bytes; prevents false sharing of cache lines */
+#define PBOOST_LINE 128 /* size in bytes that prevents false sharing of cache lines */
 
 typedef int32_t pboost_flag;
 
@@ -40,7 +40,7 @@ typedef int32_t pboost_flag;
 #define PBOOST_PAUSE() ((void)0)
 #endif
 
-/* A function that processes parts of `task` on thread `who` and returns whether there were any. */
+/* A function that processes parts of `task` on thread `who`, and returns whether it processed any part. */
 typedef int (*pboost_work)(void *task, int who);
 
 typedef union {
@@ -63,7 +63,7 @@ typedef union {
 typedef struct {
     int n_threads;
     pboost_flag stop, asleep; /* whether helpers must return; number of sleeping helpers */
-    pboost_flag calls;        /* number of times that work may have arrived */
+    pboost_flag calls;        /* counter that is increased when work may have arrived */
     pboost_post *post;
     pboost_place *place;
 } pboost_team;
@@ -107,7 +107,7 @@ static inline uint64_t pboost_microseconds(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Pause briefly; return whether the thread has waited long enough to sleep. It also returns true if the
+/* Pause briefly and return whether the thread has waited long enough to sleep. It also returns true if the
    clock was set back. */
 static inline int pboost_pause(pboost_wait *wait)
 {
@@ -160,14 +160,14 @@ static inline void pboost_close_post(pboost_team *team, int at, int who)
         if (pboost_pause(&wait)) pboost_nap(team, who);
 }
 
-/* Work on the tasks of open posts from number `first` on; return whether any part was processed. */
+/* Work on the tasks of open posts, beginning with number `first`. Return whether any part was processed. */
 static inline int pboost_help(pboost_team *team, int who, int first)
 {
     int did = 0;
     for (int at = first; at <= team->n_threads; at++) {
         pboost_post *post = team->post + at;
         if (at == 1 + who || !PBOOST_LOAD(&post->is_open)) continue;
-        PBOOST_PLUS(&post->inside, 1); /* from now on, the task of an open post stays valid */
+        PBOOST_PLUS(&post->inside, 1); /* from here on, the task of an open post stays valid */
         if (PBOOST_LOAD(&post->is_open)) did |= post->work(post->task, who);
         PBOOST_PLUS(&post->inside, -1);
     }
@@ -191,7 +191,8 @@ static inline void pboost_serve(pboost_team *team, int who)
 {
     pboost_wait wait = {0, 0};
     for (;;) {
-        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* before `stop`, which counts as new work */
+        /* Read `calls` before `stop`, because stopping counts as new work. */
+        const pboost_flag calls = PBOOST_LOAD(&team->calls);
         if (PBOOST_LOAD(&team->stop)) return;
         if (pboost_help(team, who, 0)) {
             PBOOST_PLUS(&team->place[who].n_joined, 1);

@@ -181,7 +181,7 @@ cdef int check_ranked(
     const Ranked* found, const Trees* trees, Py_ssize_t width, Py_ssize_t d, const int16_t[::1] rank,
     Py_ssize_t room
 ) except -1:
-    """Raise ValueError if `found` does not match the trees with d features, or if WORK rank is too small.
+    """Raise ValueError if `found` does not match the trees, or if the work array `rank` is too small.
     """
     if (found.n_trees != trees.n or found.width != width or found.d > d or rank is None
             or rank.shape[0] < room):
@@ -229,10 +229,10 @@ def walk_sums(
 ):
     """Add the leaf values of the rows start..stop-1 of X, one tree after another.
 
-    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to k columns, from
-    (t mod c) * k on. `ranked`: the same trees as arrays of `RankedTrees`; `ranked_holes`: the same for the
-    steps in ``holes``; WORK rank, with the size of tile. Returns the same number as `walk_leaves`. The sums
-    of all rows before this number are complete, and all other sums are unchanged.
+    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to the k columns
+    that begin at (t mod c) * k. `ranked`: the same trees as arrays of `RankedTrees`; `ranked_holes`: the
+    same for the steps in ``holes``; WORK rank, with the size of tile. Returns the same number as
+    `walk_leaves`. The sums of all rows before this number are complete, and all other sums are unchanged.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -281,12 +281,12 @@ def walk_sums(
     return i
 
 
-# Early exits: evaluation of a row stops at a stage of a sum of trees when its values are certain enough.
+# Sums of trees with early exits: evaluation of a row stops once its decision values pass thresholds.
 #
-# The stopping rule is described in `pboost.models.evaluate.exits`: high, low (T, V), and checked (T,),
-# which marks the stages at which a row can stop. Outputs: score (n, V): the values at which rows stop;
-# joint (n,) int32: the number of completed stages; cost (n,) float64: the number of comparisons. Rows are
-# evaluated in tiles of 64.
+# The thresholds `high` and `low` (T, V) are described in `pboost.models.evaluate.exits`. `checked` (T,)
+# marks the stages at which a row can stop. Outputs: score (n, V): the values at which rows stop; joint (n,)
+# int32: the number of completed stages; cost (n,) float64: the number of comparisons. Rows are evaluated in
+# tiles of 64.
 
 # Trees that are summed in rounds. Each round adds to the sums (K, TILE) of the rows.
 cdef struct Sums:
@@ -345,14 +345,14 @@ cdef Py_ssize_t find_leaving(
     const Sums* sums, const Exits* exits, Py_ssize_t t, const double* total, const Lanes* lanes,
     double* value, uint8_t* leaves
 ) noexcept nogil:
-    """Mark the rows that stop after t stages; return their number.
+    """Mark the rows that stop after t stages and return their number.
 
     OUT leaves; value, which is only complete for these rows.
     """
     cdef Py_ssize_t j, r, n = 0
     cdef double least, number = <double>t
     cdef double[TILE] lead
-    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take most of the time
+    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # if true, most divisions are avoided
     if not is_lazy:
         values_of(sums, total, t, lanes.n, value)
     if exits.n_values == 1:
@@ -429,10 +429,10 @@ def leave_trees(
 ):
     """Evaluate trees for the rows start..stop-1 of X until each row stops.
 
-    Trees as in `pboost._core.tree_walk`; value (n_nodes, k); node_depth (n_nodes,), or None to return a
-    cost of 0; bias (K,). If `is_mean` is true, values are means over the trees; with two sums, the value is
-    the second mean minus the first. Otherwise, values are bias plus sums. WORK tile (64 * columns,), work
-    (128 * K,). Returns the same number as `walk_leaves`.
+    IN the trees, as described at the start of this file; value (n_nodes, k); node_depth (n_nodes,), or None
+    to return a cost of 0; bias (K,). If `is_mean` is true, values are means over the trees; with two sums,
+    the value is the second mean minus the first. Otherwise, values are bias plus sums. WORK tile (64 *
+    columns,), work (128 * K,). Returns the same number as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -469,7 +469,7 @@ def leave_trees(
     return i
 
 
-# Values of probit model trees: linear equations of leaves, see probit.pyx.
+# Compute the values of probit trees. Each leaf has one linear equation per model; see probit.pyx.
 
 cdef enum:
     ABSENT = -2  # marks a class without rows in a leaf; see probit.pyx.
@@ -608,11 +608,11 @@ def walk_values(
 ):
     """Compute the values of the leaf equations of each tree for the rows start..stop-1 of X.
 
-    Trees as in tree_walk.pyx. IN leaf (n_nodes,): the index of each leaf in `equation` (leaves of all
-    trees, K, 1 + d), in `taken`, and in `means` (leaves, d), or (1, d) for all leaves. `means` replace
-    missing values and need ``holes``. `added` (n, d) are the features of the equations if they differ from
-    X. WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out (stop - start, n_trees, K);
-    its first row is for row `start`. Returns the same number as `walk_leaves`.
+    IN the trees, as described at the start of this file; leaf (n_nodes,): the index of each leaf in
+    `equation` (leaves of all trees, K, 1 + d), in `taken`, and in `means` (leaves, d), or (1, d) for all
+    leaves. `means` replace missing values and need ``holes``. `added` (n, d) are the features of the
+    equations if they differ from X. WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out
+    (stop - start, n_trees, K); its first row is for row `start`. Returns the same number as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Rows wide = rows if added is None else rows_of(added)
@@ -662,11 +662,11 @@ def walk_values(
 # leaf.
 #
 # The least cost of the subtree of a node is a piecewise linear function of the price. While the node is not
-# collapsed, it is the sum of the least costs of its children. Its slope is the number of leaves, and it has
-# a kink where a node is collapsed. The kinks of a subtree are stored in a leftist heap, largest price
-# first. The heap of a node is merged from the heaps of its children. The node is collapsed at the price at
-# which its own cost, risk + price, equals the sum. Kinks at larger prices do not occur and are removed from
-# the heap. Each node is added and removed once, so the time is O(n log n) for any tree.
+# collapsed, it is the sum of the least costs of its children. Its slope is the number of leaves, and its
+# kinks are at the prices at which nodes are collapsed. The kinks of a subtree are stored in a leftist heap,
+# largest price first. The heap of a node is merged from the heaps of its children. The node is collapsed at
+# the price at which its own cost, risk + price, equals the sum. Kinks at larger prices do not occur and are
+# removed from the heap. Each node is added and removed once, so the time is O(n log n) for any tree.
 
 # Prices are equal if they differ by less than these tolerances, relative to the price or to the risk of the
 # root.
@@ -712,7 +712,7 @@ def weakest_links(
     const int32_t[:, ::1] children, const double[::1] risk, double[::1] price,
     double[::1] gain, int32_t[::1] saved, int32_t[:, ::1] work,
 ):
-    """Find the price at which each node becomes a leaf or is removed; INFINITY for leaves.
+    """Find the price at which each node becomes a leaf or is removed. The price of leaves is INFINITY.
 
     IN children (n, 2), parents first, -1 for leaves; risk (n,) of each node as a leaf. OUT price (n,):
     -INFINITY for inner nodes that are removed together with an ancestor before they would be collapsed;
@@ -738,7 +738,7 @@ def weakest_links(
                 continue
             left, right = children[e, 0], children[e, 1]
             heap = merge(&k, top[left], top[right])
-            # Start as if all nodes below were collapsed, then undo the kinks, largest price first.
+            # Start as if all descendants were collapsed, then remove kinks in order of decreasing price.
             below = risk[left] + risk[right]
             leaves = 2
             here = max((risk[e] - below) / (leaves - 1), 0.0)

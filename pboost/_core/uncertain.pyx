@@ -14,8 +14,8 @@ from pboost._core.types cimport (
 
 # The tail of the normal distribution, for features measured with error.
 #
-# It is computed by a Taylor polynomial about the nearest of a grid of points. The relative error is 1e-13,
-# and this is much faster than the C library's erfc.
+# It is computed by a Taylor polynomial about the nearest grid point. This is much faster than the C
+# library's erfc and has a relative error of 1e-13.
 
 cdef extern from *:
     """
@@ -56,7 +56,7 @@ fill_table()
 
 
 cdef double tail(double z) noexcept nogil:
-    """Return the probability that a standard normal number exceeds abs(z); 0 beyond CERTAIN."""
+    """Return the probability that a standard normal number exceeds abs(z), or 0 beyond CERTAIN."""
     cdef const double* c
     cdef double x
     cdef int point
@@ -71,7 +71,7 @@ cdef double tail(double z) noexcept nogil:
 
 
 def tails(const double[::1] z, double[::1] out):
-    """For tests: compute the tail of each element of z."""
+    """Compute the tail of each element of z, for tests."""
     cdef Py_ssize_t i
     for i in range(z.shape[0]):
         out[i] = tail(z[i])
@@ -124,7 +124,7 @@ SIZES = (MAX_LEVELS, QUAD)
 
 
 def use_simd_level(int level):
-    """For tests: choose the compiled variant, 0 for baseline, 1 for AVX2, or 2 for AVX-512 if supported."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global cross
     cross = choose_crossing(level)
 
@@ -260,7 +260,7 @@ cdef void judge_feature(
 ) noexcept nogil:
     """Compute the scores of the splits of one feature. Row `again` is for missing values on the left.
 
-    masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
+    `masses` (., 4, 256) and `scores` (., 256) are arrays for all features. WORK crossed (2, 256).
     """
     cdef int n_cuts = count_cuts(special, f, n_bins, 0)
     cdef double* mass = masses + 4 * MAX_BINS * f
@@ -273,7 +273,7 @@ cdef void judge_feature(
         return
     n, p = at.negative - n, at.positive - p
     mass[MAX_BINS - 1], mass[3 * MAX_BINS - 1] = <double>n, <double>p
-    if n + p == 0:  # without missing values, both sides are the same
+    if n + p == 0:  # without missing values, both passes would be the same
         n_cuts = 1
     mass = masses + 4 * MAX_BINS * again
     sides(negative, n_levels, n_cuts - 1, n, at.negative, crossed, mass, mass + MAX_BINS)
@@ -294,8 +294,8 @@ def search(
 ):
     """Compute the scores of all splits of the features first..last-1.
 
-    IN see the comment above and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; with
-    `special`, twice as many rows.
+    IN the arrays described at the start of this section, and `Limits`; OUT mass (d, 4, 256), score (d,
+    256), as in `judge`; with `special`, twice as many rows.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, j, k, s, table
@@ -344,7 +344,7 @@ def search_edges(
     const float[::1] crossing, double[:, :, ::1] mass, double[:, ::1] score,
     const uint8_t[::1] special=None,
 ):
-    """Like `search`, given the class weights at bin edges, for a single noise level.
+    """Search like `search`, given the class weights at bin edges, for a single noise level.
 
     IN edge (d, 2, b + 1): the weight of each class below each bin edge.
     """
@@ -434,10 +434,10 @@ def probabilities(
                 above[i] = right
 
 
-# Random outcomes, and the number of times that each row had outcome 1.
+# Draw random outcomes, and count how often each row has outcome 1.
 #
-# A random number depends only on (key, question, row, draw), and all sums are of integers. So results do
-# not depend on the number of threads or on the order of the rows.
+# A random number depends only on (key, question, row, draw), and all sums are sums of integers. So results
+# do not depend on the number of threads or on the order of the rows.
 
 def draw(
     const double[::1] above, const int32_t[::1] rows, Py_ssize_t n_negative, uint64_t key,
@@ -484,7 +484,7 @@ def draw(
 
 cdef struct Answers:
     const double* table
-    Py_ssize_t width  # J, the number of classes of a table
+    Py_ssize_t width  # number of classes, J
     const double* sigma
     Py_ssize_t stride    # number of entries from one row of sigma to the next
     const double* missing
@@ -618,8 +618,8 @@ def sample(
 ):
     """Sum the votes of the random walks first..last-1 for each of the rows start..stop-1.
 
-    The outcome at a node depends only on (key, node, row, walk). For tables, the probabilities of class 0
-    are used. INOUT total (n, V), to which votes are added one after another.
+    The outcome at a node depends only on (key, node, row, walk). If there is a table of probabilities, its
+    entries for class 0 are used. INOUT total (n, V), to which votes are added one after another.
     """
     cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
@@ -641,7 +641,7 @@ def sample(
 
 
 def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):
-    """For tests: fill `out` with the first random numbers of the stream (key, node, row)."""
+    """Fill `out` with the first random numbers of the stream (key, node, row), for tests."""
     cdef Py_ssize_t k
     for k in range(out.shape[0]):
         out[k] = _rng.uniform(key, node, row, <uint64_t>k)

@@ -14,7 +14,7 @@ from pboost._core._sum cimport sum_of
 from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
-# Votes of an exit, and the split step, which computes votes from class weights and the factors of weights.
+# Compute votes of exits. The split step computes the votes and the weight factors from class weights.
 
 #: The kinds of votes.
 VOTES = ("domain", "symmetric")
@@ -43,7 +43,7 @@ cdef class SplitStep:
     perfect : bool
         Whether all rows of each exit have the same class.
     factors : ndarray of float64, shape (2, 2)
-        Factors of the weights by exit and class. They keep the sum of the weights.
+        Factors of the weights by exit and class. They do not change the sum of the weights.
     """
 
     cdef readonly tuple votes
@@ -125,11 +125,11 @@ def rounded_key(double key):
 
 
 def decrease(double before, double lowered):
-    """Return the key of a split that lowers the criterion from `before` by `lowered`, rounded."""
+    """Return the rounded key of a split that lowers the criterion from `before` by `lowered`."""
     return _heap.decrease(before, lowered)
 
 
-# The weight update after a stump has been chosen, for all rows together.
+# Update the weights of all rows after a stump has been chosen.
 #
 # weight <- source * factor[side, class]: a stump has only four factors, so no exponential is needed per
 # row. The side of a row follows from its bin code. The rows of the bin that contains the threshold are
@@ -152,7 +152,9 @@ cdef inline int64_t reweight_class(
     const uint8_t* codes, const double* factor, double scale, const double* scale_of,
     Py_ssize_t start, Py_ssize_t stop, const double* source, double* weight, int64_t* fixed,
 ) noexcept nogil:
-    """Multiply the weights of rows of one class by the factors of their codes; return the fixed-point sum.
+    """Multiply the weights of rows of one class by the factors of their codes.
+
+    Return the fixed-point sum.
 
     `scale_of` contains the scale of each code, or is NULL if all scales are the same.
     """
@@ -171,7 +173,7 @@ cdef inline int64_t reweight_class(
     return mass
 
 
-# The rows to be updated, from row `start` on, and the sums of each class.
+# The rows to be updated, which begin at row `start`, and the sums of each class.
 cdef struct Reweight:
     double[2][MAX_BINS] by_code
     double[MAX_BINS] scale_of
@@ -254,8 +256,8 @@ def reweight_bin(
 ):
     """Update the weights of the rows of the bin that contains the threshold: the sorted rows start..stop-1.
 
-    Rows from `position` on go to the right. INOUT weight, initially the source weights; OUT fixed. Returns
-    the fixed-point weights of class -1 and of class +1.
+    The rows at `position` and after it go to the right. INOUT weight, initially the source weights; OUT
+    fixed. Returns the fixed-point weights of class -1 and of class +1.
     """
     cdef Py_ssize_t i
     cdef int64_t[2] mass
@@ -402,7 +404,7 @@ def scale_weights(
     return exponent, scale
 
 
-# Probabilities of two classes from decision values, which are half the log odds.
+# Compute the probabilities of two classes from decision values, which are half the log odds.
 
 cdef extern from "link_simd.h" nogil:
     ctypedef void (*LinkKernel "pboost_link_kernel")(
@@ -414,7 +416,7 @@ cdef LinkKernel link_kernel = pboost_choose_link(2)
 
 
 def use_simd_level(int most):
-    """For tests: choose the SIMD instructions, 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
+    """Choose the SIMD instructions for tests: 0 for baseline, 1 for AVX2 or 2 for AVX-512."""
     global link_kernel
     link_kernel = pboost_choose_link(most)
 

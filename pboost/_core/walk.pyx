@@ -91,9 +91,9 @@ def unreached(const int32_t[:, ::1] next_):
 cdef inline Py_ssize_t walk_row(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
 ) noexcept nogil:
-    """Compute the scores of a row; return the number of nodes on its path.
+    """Compute the scores of a row and return the number of nodes on its path.
 
-    `sides` is as in `taken_by`.
+    `sides` is described in `taken_by`.
     """
     cdef double score = graph.bias
     cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
@@ -242,7 +242,10 @@ cdef Py_ssize_t walk_rows_sides(
     const Graph* graph, const Graph* made, const Sides* sides, const Rows* X, Py_ssize_t start,
     Py_ssize_t stop, double* tile, double* score, double* count,
 ) noexcept nogil:
-    """Like `walk_rows`, with missing values; the nodes of `made` read the derived features of a chain."""
+    """Evaluate rows like `walk_rows`, with missing values.
+
+    The nodes of `made` read the derived features of a chain.
+    """
     cdef Py_ssize_t i = start, rows, steps
     cdef const char* row
     while i < stop:
@@ -350,8 +353,9 @@ def count_features(
                 node = next_[node, taken]
 
 
-# Early exits: evaluation of a row stops at a node when its values are certain enough, as for trees in
-# tree_walk.pyx. Here high, low (n_nodes, V) and checked (n_nodes,) refer to nodes.
+# Graphs with early exits: evaluation of a row stops once its decision values pass thresholds, like for
+# trees in tree_walk.pyx. The arrays `high` and `low` (n_nodes, V) and `checked` (n_nodes,) have one entry
+# per node.
 
 cdef enum:
     TOGETHER = 8  # number of rows that are evaluated together
@@ -390,7 +394,7 @@ cdef inline void go_on(
 cdef inline bint enter(
     const Graph* graph, const Rows* X, Py_ssize_t i, bint takes, double* score, Walker* one
 ) noexcept nogil:
-    """Start row i; return False if a value is infinite, or missing and not supported."""
+    """Start row i. Return False if a value is infinite, or missing and not supported."""
     one.row, one.number, one.node, one.steps = X.data + i * X.row_stride, i, 0, 0
     one.out = score + i * graph.n_votes
     if has_infinity(X, one.row) if takes else is_bad(X, one.row):
@@ -443,8 +447,8 @@ def leave_graph(
 ):
     """Evaluate a graph for the rows start..stop-1 of X until each row stops.
 
-    Graphs as in `pboost._core.walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the
-    number of stages before each node. Returns the same number as `walk`.
+    IN the graph, as for `walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the number of
+    stages before each node. Returns the same number as `walk`.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent

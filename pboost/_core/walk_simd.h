@@ -1,8 +1,8 @@
 /* Chains of stumps on a tile of rows: one comparison and one addition per row and stump.
  *
- * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is chosen
- * at import. All variants give bit-identical results: they add the votes of a row in node order, without
- * fused multiply-add (-ffp-contract=off).
+ * The code is compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512. The variant is
+ * chosen at import. All variants give bit-identical results: they add the votes of a row in node order,
+ * without fused multiply-add (-ffp-contract=off).
  */
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H

@@ -41,7 +41,8 @@ def test_source_that_is_not_compiled_says_what_to_do(tmp_path, code):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        f"ImportError: this is pboost's source, not compiled: pip install -e . in {tmp_path}, "
+        "ImportError: pboost: expected a compiled package, got the source code; "
+        f"run pip install -e . in {tmp_path}, "
         "or start Python in another directory"
     )
 
