@@ -56,7 +56,7 @@ from pboost.values import (
 CostUnit: TypeAlias = Literal["nodes", "features", "stumps", "feature_cost"]
 UNITS: tuple[CostUnit, ...] = get_args(CostUnit)
 
-#: When prediction stops: after the whole model, or once the predicted class is final.
+#: Values of `exit`: predict with the whole model, or stop once the predicted class is final.
 ExitRule: TypeAlias = Literal["none", "proven"]
 EXITS: tuple[ExitRule, ...] = get_args(ExitRule)
 
@@ -124,7 +124,7 @@ class Model(Fitted):
     """
 
     __slots__ = ()
-    #: Public names of this class alone, besides its fields; see `public_names`.
+    #: Public names of this class only, besides its fields; see `public_names`.
     _public: ClassVar[tuple[str, ...]] = ()
     file_kind: ClassVar[str] = ""
     file_order: ClassVar[tuple[str, ...]] = ()
@@ -168,7 +168,7 @@ class Model(Fitted):
 
     @property
     def row_table(self) -> Table | None:
-        """The table with the category codes for rows passed to the model."""
+        """The table that determines the category codes of rows in prediction."""
         return self.table
 
     @property
@@ -183,7 +183,7 @@ class Model(Fitted):
         return self.n_features if indicators is None else len(indicators.column)
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
-        """Sum amounts of shape (n_added, ...) by feature; return shape (n_features, ...)."""
+        """Return the sum (n_features, ...) of amounts (n_added, ...) by feature."""
         indicators = indicators_of(self.table)
         return amounts if indicators is None else indicators.by_column(amounts)
 
@@ -334,7 +334,7 @@ class Model(Fitted):
         return {}
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return numbers like `contributions`, by which an ensemble divides a vote."""
+        """Return the contributions by which an ensemble divides the vote of this model."""
         return self.contributions(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
@@ -390,7 +390,7 @@ class HasJoints(Protocol):
         """Return a model with only the first `n_stages` stages."""
 
     def proven(self) -> Exits | None:
-        """Return early exits for rows whose class can no longer change; None without stages."""
+        """Return early exits for rows whose class is final; None for a model without stages."""
 
 
 @runtime_checkable

@@ -137,7 +137,7 @@ class CalibratedModel(Around):
         return self.calibrated(score_by_route(self.model, X, route))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values of each stage, calibrated as for the full model."""
+        """Yield the decision values of each stage, calibrated by the maps of the full model."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:

@@ -114,7 +114,7 @@ def leave(
 
     `compiled` is the result of `node_exits`. `may` returns the stages at which rows can stop.
     """
-    if compiled is not None:  # None unless the model has the protocol Walks
+    if compiled is not None:  # it is None if no kernel supports early exits
         return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
@@ -228,9 +228,9 @@ class EarlyExitModel(Around):
     leaving : ndarray of float64, shape (T + 1,), or None
         Fractions of the calibration rows that stopped after 0, 1, ..., T stages.
     item : ndarray of int32, shape (d, 2), or None
-        None if the budget is in comparisons. For a budget in feature costs, the two cost items of
-        each feature: its own and its cost group (-1: none). A confident row then stops only
-        if the next stage needs an item that is not yet paid for, or if the threshold is 0.
+        None if the budget is in comparisons. For a budget in feature costs, each feature has two
+        cost items: its own and its cost group (-1 for none). A confident row then stops only if the
+        next stage needs an item that is not yet paid for, or if the threshold is 0.
     classes, n_features, feature_names, table
         Same as for the full model.
     seen : ndarray of uint64, shape (k,), or None

@@ -417,13 +417,13 @@ class OneVsRest(Ensemble):
         return leads(score_by_route(model, X, route) for model in self.models)
 
     def inquiry(self, settles: bool) -> RestEvaluator:
-        """Return an evaluator for feature acquisition, one model after another."""
+        """Return an evaluator for feature acquisition that evaluates the models in turn."""
         return RestEvaluator(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values (n, J) at each stage, constant after a model's last stage."""
+        """Yield the decision values (n, J) at each stage; a finished model keeps its last value."""
         stages = [staged_decision_function(model, X) for model in self.models]
-        latest = list(self.decision_function(X).T)  # models without stages have a single value
+        latest = list(self.decision_function(X).T)  # a model without stages keeps these values
 
         def all_stages() -> Iterator[FloatArray]:
             for scores in zip_longest(*stages):
@@ -556,7 +556,7 @@ class WeightedVote(Ensemble):
         ]
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the sums of votes after each base learner, always in the same array."""
+        """Yield the sums of votes after each base learner; the same array is reused."""
         rows = MemberRows(self, X)
         n = as_rows(rows.input_table).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)

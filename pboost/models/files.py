@@ -212,9 +212,9 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
     if depth:
-        file.close()  # releases the bytes of a nested model
+        file.close()  # release the bytes of a nested model
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
-    TEXT.read("stop_reason", header, arrays)  # every file must contain it
+    TEXT.read("stop_reason", header, arrays)  # every file must contain a stop reason
     try:
         return KINDS[header["kind"]].from_models(header, arrays, models)
     except ModelFileError:

@@ -255,7 +255,7 @@ class GradientBoostingModel(Model):
         return score, costs_by_then(cost)
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
-        """Return an evaluator for feature acquisition, round by round."""
+        """Return an evaluator for feature acquisition that evaluates the rounds in turn."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:
             of = self.trees.by_node(np.arange(len(self.trees)) % self.n_trees)

@@ -315,7 +315,7 @@ def _check_sums(graph: Graph) -> None:
 
 
 def joints_of(next_: IntArray) -> NDArray[np.intp]:
-    """Return the nodes, other than the first, that all paths pass."""
+    """Return the nodes after the first node that all paths pass."""
     n = len(next_)
     farthest = np.maximum.accumulate(np.where(next_ == OUT, n, next_).max(axis=1, initial=0))
     return np.flatnonzero(farthest[:-1] == np.arange(1, n)) + 1
@@ -351,7 +351,7 @@ def largest_score(graph: Graph) -> float:
     n, bias = graph.n_nodes, _bias_size(graph)
     size = np.abs(graph.vote).reshape(n, 2, graph.n_votes).max(axis=2)
     if walk.is_chain(graph.next):
-        # Add from the end, as in the loop below, for the same rounding errors.
+        # Add from the end, so that rounding errors are the same as in the loop below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
     # The last entry of `ahead` is the end.
     sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)

@@ -435,7 +435,7 @@ class ProbitModel(Model):
     sums_features = True
 
     def check_whole(self) -> None:
-        """Check the step lengths and that sums are finite."""
+        """Check that the step lengths are valid and that sums are finite."""
         if not ((self.length > 0) & (self.length <= 1)).all():
             raise ValueError("length: expected numbers > 0 and <= 1")
         with np.errstate(over="ignore"):
@@ -590,10 +590,10 @@ def in_range(
     slopes: FloatArray,
     fill: FloatArray,
 ) -> FloatArray:
-    """Return decision values `total`, recomputed if they are not finite.
+    """Return the decision values `total`; recompute those that are not finite.
 
-    The terms of intercept + slopes . x are then scaled down, and the sum is clipped to the range
-    of float64. `fill` (d,) replaces missing values.
+    To recompute a value, the terms of intercept + slopes . x are scaled down, and their sum is
+    clipped to the range of float64. `fill` (d,) replaces missing values.
     """
     far = np.flatnonzero(~np.isfinite(total))
     if not len(far):

@@ -382,7 +382,7 @@ def values_of(
     """Evaluate trees on the rows of X and apply `reduced`; return an array (n, *shape).
 
     `reduced` is called by several threads with function values (m, n_trees, K) of m rows. It must
-    not keep the array, which is used again.
+    not keep the array, which is reused.
     """
     values = match_columns(model, X).values
     added = in_sums(values, model.table)

@@ -291,7 +291,7 @@ class NestedRecord(Kind):
             )
         of_part = self.dtypes(name)
         part_arrays = {member: array for member, array in arrays.items() if member in of_part}
-        # The digest of the training rows is stored for the outer record.
+        # The digest of the training rows is stored with the outer record.
         return self.of.from_parts({**header, "seen": None, **self.fields}, part_arrays)
 
 
@@ -309,7 +309,7 @@ class Models(Kind):
 
 @dataclass(frozen=True, slots=True)
 class DerivedField(Kind):
-    """A field computed from other fields: after the checks if `late`, else before them."""
+    """A field computed from other fields. If `late`, it is computed after the checks."""
 
     make: Callable[[Any], Any]
     late: bool = True

@@ -140,7 +140,7 @@ def words_of(trees: Trees) -> Sets | None:
 
 
 def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
-    """Return the column that nodes read in rows with missing values, and the copied features.
+    """Return the columns that nodes read if values are missing, and the copied features.
 
     A feature is copied if a node sends its missing values to the second child. In the copy,
     missing values are replaced by infinity. The copies are the last columns.

@@ -1,4 +1,4 @@
-"""Subagged boosted probit trees; the same arrays contain the trees of all members."""
+"""Subagged boosted probit trees. The trees of all members are stored in the same arrays."""
 
 from __future__ import annotations
 
@@ -413,7 +413,7 @@ class SubaggedProbitTrees(Model):
         return shares_of_leads(score)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return the evaluator for feature acquisition over the members, in order."""
+        """Return an evaluator for feature acquisition that evaluates the members in turn."""
         members = [member.inquiry(settles) for member in self]
         if self.voting == "soft":
             members = [mean_of(m.model, m.members, self.voting, settles, m.weight) for m in members]

@@ -34,8 +34,8 @@ def certificate(
 ) -> float:
     """Return the certificate, an upper bound on the training error, or compute it from data.
 
-    With J > 2 classes it bounds the Hamming loss, that is the share of pairs of a row and a class
-    for which the decision value has the wrong sign. J / 2 times it bounds the training error.
+    With J > 2 classes, the certificate bounds the Hamming loss: the fraction of decision values
+    with the wrong sign. J / 2 times the certificate bounds the training error.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _losses_of_part(
 
 
 def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
-    # The weights are scaled, since their sum can overflow.
+    # Scale the weights, because their sum can overflow.
     importance = None if weights is None else weights / weights.max()
     if importance is not None and not np.isfinite(loss).all():
         loss, importance = loss[importance > 0], importance[importance > 0]
@@ -171,6 +171,6 @@ def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma)
 
 
 def _times(share: FloatArray, loss: FloatArray) -> FloatArray:
-    """Return the product, with 0 if a share is 0 and the loss infinite."""
+    """Return share times loss; it is 0 if the share is 0, even if the loss is infinite."""
     product: FloatArray = np.multiply(share, loss, out=np.zeros_like(share), where=share > 0)
     return product

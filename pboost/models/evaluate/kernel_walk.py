@@ -26,13 +26,14 @@ STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Number of nodes per row up to which converting a graph to a tree is worthwhile.
 NODES_PER_ROW = 4
-#: If a model has this many features, and this many times those it reads, only these are read.
+#: Read only the features that nodes use if the model has at least the first number of features, and
+#: at least the second number of features per used feature.
 WIDE, WIDER = 256, 8
 #: With fewer rows than this, the graph is not converted to a tree.
 MANY_IN_TREES = 256
-#: Numbers in a cache line, and the number of rows from which on aligning columns is worthwhile.
+#: Numbers in a cache line, and the smallest number of rows for which aligning columns pays off.
 LINE, MANY_ALIGNED = 8, 1024
-#: Work with fewer cells is done at once, without threads.
+#: If there are fewer cells than this, a single thread evaluates them.
 FEW_CELLS = 4096
 M = TypeVar("M", bound="OnColumns")
 #: Nodes in the kernel's format, roots, depths, and values (n_nodes, k).
@@ -48,7 +49,7 @@ LANES = 128
 
 
 class OnColumns(Keeps, Protocol):
-    """Nodes that can be renumbered to the features that they read."""
+    """Nodes whose features can be renumbered."""
 
     @property
     def column(self) -> IntArray:
@@ -166,7 +167,7 @@ def by_vote_of(model: Graph) -> FloatArray | None:
 def of_columns_read(model: M, values: Array, ask: Callable[[M, Array], Array]) -> Array | None:
     """Call `ask` with the nodes and the values of the features that they read.
 
-    Return None if this is not worthwhile, or if a value is invalid (the error must name a column).
+    Return None if this saves no time, or if a value is invalid and must be reported by column.
     """
     narrow = narrowed(model) if model.n_features >= WIDE else None
     if narrow is None:
@@ -323,7 +324,7 @@ def past_missing(
     walk: Callable[[int, Holes | None, Any], int],
     goes_on: bool = True,
 ) -> int:
-    """Evaluate trees by a kernel that stops at missing values, and then continue from there.
+    """Evaluate trees by a kernel; restart it at the first row with a missing value.
 
     ``walk(start, holes, sets)`` calls the kernel and returns the row at which it stopped.
     """
@@ -409,7 +410,7 @@ def of_trees(exits: Exits) -> NodeExits:
 
 
 def _checked(exits: Exits, passed: IntArray) -> NodeExits:
-    """Return exits in the kernel's form, with a mask of the places where rows can stop."""
+    """Return exits in the kernel's format, with a mask of those at which rows can stop."""
     high, low = (np.ascontiguousarray(of) for of in exits)
     can = (high < np.inf) | (low > -np.inf) if high.shape[1] == 1 else high < np.inf
     return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)

@@ -130,7 +130,7 @@ class PartialEvaluator:
 
 
 class Blocks:
-    """The parts of a model between two stages. Each is a graph with one entry; votes are added.
+    """The blocks of a model: graphs between two stages. The votes of all blocks are added.
 
     Nodes (n,) lead to ``next`` (n, 2), or to OUT at the end of a block, with votes (n, 2, K). Rows
     enter at `entry` (B,), which is OUT if a block is the `constant` (B, K). `expected` (n, K) is
@@ -308,7 +308,7 @@ def trees_inquiry(
 
 
 def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, Array]:
-    """Concatenate ``index[start[k]:start[k + 1]]`` for each number k; return offsets and list."""
+    """Concatenate ``index[start[k]:start[k + 1]]`` for each k in `number`, with offsets."""
     size = np.diff(start)[number]
     first = np.append(0, np.cumsum(size))
     place = np.arange(first[-1]) - np.repeat(first[:-1] - start[number], size)
@@ -419,10 +419,10 @@ def label_positions(classes: Array, member: PartialEvaluator) -> NDArray[np.intp
 
 
 class MemberEvaluator(PartialEvaluator):
-    """Evaluator for a weighted sum, or mean, of the votes of base learners, plus a start (K,).
+    """Evaluator for a start (K,) plus a weighted sum or mean of the votes of base learners.
 
     With `settles`, features are not requested for a base learner whose predicted class is
-    certain, if only this class counts.
+    certain, if its vote depends only on this class.
     """
 
     def __init__(
@@ -516,7 +516,7 @@ def mean_of(
 
 
 class RestEvaluator(PartialEvaluator):
-    """Evaluator for one model per class, of which the most probable class is predicted."""
+    """Evaluator for a one-versus-rest model, which predicts the most probable class."""
 
     def __init__(self, model: Model, members: Sequence[PartialEvaluator], classes: Array) -> None:
         self.model, self.members, self.classes = model, members, classes
@@ -582,7 +582,7 @@ class LeavingEvaluator(PartialEvaluator):
         value = low = high = self._scaled(now, np.array([at]))[0]
         if wants:
             low, high = self._ends(known, at + (may is None))
-            value = np.clip(value, low, high)  # rounding may put it outside
+            value = np.clip(value, low, high)  # rounding may move it outside the bounds
         ends = np.stack([low, low]), np.stack([high, high])
         return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high))
 
@@ -600,7 +600,7 @@ class LeavingEvaluator(PartialEvaluator):
         at = at[size[at] >= needed[at]]
         low, high = low[at], high[at]
         lower, upper = np.empty((2, low.shape[1]))
-        for k in range(low.shape[1]):  # a probability increases with itself, decreases with others
+        for k in range(low.shape[1]):  # each probability decreases if another increases
             is_own = np.arange(low.shape[1]) == k
             with np.errstate(invalid="ignore"):  # these bounds need not add up to 1
                 below = self._scaled(np.where(is_own, low, high), at)[:, k]
@@ -617,7 +617,7 @@ class LeavingEvaluator(PartialEvaluator):
 
 
 class CalibratedEvaluator(PartialEvaluator):
-    """Evaluator for a calibrated model, based on the evaluator of the model itself."""
+    """Evaluator for a calibrated model, based on the uncalibrated model's evaluator."""
 
     _maps: Any
 
