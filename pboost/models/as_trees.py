@@ -315,7 +315,7 @@ def _values(trees: TreeEnsemble) -> FloatArray:
 
 
 def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
-    """Return the values, with 0 at inner nodes."""
+    """Return the values of leaves, and 0 for inner nodes."""
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 

@@ -281,7 +281,8 @@ class Model(Fitted):
         return score * slope
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at each stage.
+        """Return the decision values (T + 1, n, ...) and comparison counts (T + 1, n) at each
+        stage.
 
         A model without stages has two entries: before its first node and after its last.
         """

@@ -276,7 +276,7 @@ class Ensemble(Composite):
         return Composite.prediction_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
-        """Return the title of the ensemble, followed by a title for each base learner."""
+        """Return the titles of the ensemble and of each base learner."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -433,7 +433,7 @@ class OneVsRest(Ensemble):
         return all_stages()
 
     def titles(self) -> list[str]:
-        """Return the title of the ensemble, followed by a title for each base learner."""
+        """Return the titles of the ensemble and of each base learner."""
         title = f"fit_one_vs_rest: {len(self.models)} models, one per class"
         return [title, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
 
@@ -546,7 +546,7 @@ class WeightedVote(Ensemble):
         return sum_of_votes(self, self.inquiries(settles), settles)
 
     def titles(self) -> list[str]:
-        """Return the title of the ensemble, followed by a title for each base learner."""
+        """Return the titles of the ensemble and of each base learner."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.classes)
         title = f"{builder}: {len(self.models)} base learners, classes {named}\nstopped: "
@@ -664,7 +664,7 @@ class Bagging(Composite, Averaged):
         known = check_known(model, READING)
         if known.classes is None:
             return known.contributions(X)
-        # A classifier whose labels are numbers predicts the mean label.
+        # Class labels are numbers here. The ensemble averages the predicted labels.
         return parts_of_vote(known, X, known.classes) @ known.classes.astype(np.float64)
 
     def mean(self, X: TableLike) -> FloatArray:

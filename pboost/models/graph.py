@@ -370,7 +370,7 @@ class DecisionGraph(Graph):
     def _by_column(
         self, nodes: NDArray[np.intp], amount: FloatArray, spread: FloatArray | None = None
     ) -> FloatArray:
-        """Add up the amounts (m, ...) of nodes (m,) by feature; return (d, ...)."""
+        """Return the sum (d, ...) of the amounts (m, ...) of nodes (m,) by feature."""
         column = self.feature[nodes]
         if self.inputs is not None:
             start, index = self.inputs.columns_read()

@@ -114,13 +114,13 @@ class AdditiveModel(TwoClassModel):
 
 
 def times(factor: float, answer: FloatArray) -> FloatArray:
-    """Multiply; an overflow returns infinity without a warning."""
+    """Return the product; an overflow gives infinity without a warning."""
     with np.errstate(over="ignore"):
         return factor * answer
 
 
 def plus(a: Any, b: FloatArray) -> FloatArray:
-    """Add; an overflow returns infinity or NaN without a warning."""
+    """Return the sum; an overflow gives infinity or NaN without a warning."""
     with np.errstate(over="ignore", invalid="ignore"):
         total: FloatArray = a + b
     return total
@@ -257,7 +257,7 @@ class LinearModel(AdditiveModel):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
     def cost(self, unit: CostUnit) -> float:
-        """Return the number of features with a coefficient; it is the cost in every unit."""
+        """Return the prediction cost, which is the number of features with a coefficient."""
         return float(self.record.cost[-1])
 
     def terms(self, values: Array) -> Iterator[FloatArray]:

@@ -184,7 +184,7 @@ class ProbitTree(Model):
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: TableLike) -> tuple[FloatArray, int, FloatArray]:
-        """Return the contributions (1 + d, K) of the splits, the leaf, and its constants (K,)."""
+        """Return the contributions (1 + d, K) of the splits, and the leaf with its constants (K,)."""
         constants, node = self._constants(), self.partition.nodes_of(X)[0]
         return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
 
@@ -255,7 +255,7 @@ class ProbitTree(Model):
         yield read | has_slope[tree.leaf[at]]
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return the evaluator for feature acquisition: splits first, then the linear function."""
+        """Return an evaluator for feature acquisition that requests splits before linear functions."""
         tree, has_slope = self.partition, (self.coefficient[:, :, 1:] != 0).any(axis=1)
         every = [columns_of(self, of_leaf) for of_leaf in has_slope]
         path = trees_inquiry(self, tree, self._constants())

@@ -122,7 +122,7 @@ class RandomForest(Trees):
     @property
     @stored.once
     def ranked(self) -> RankedTrees | None:
-        """The trees in a form for many rows, or None if walking the trees is faster."""
+        """The trees as `RankedTrees`, or None if walking the trees is faster."""
         return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property

@@ -334,7 +334,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def lost(self) -> tuple[tuple[int, Any], ...]:
-        """Pairs of a member and a class for which the subsample of the member has no row."""
+        """Pairs (member, class) for which the subsample of the member contains no row."""
         names = self.classes.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 

@@ -102,7 +102,7 @@ def voting_exits(n_members: int, n_votes: int) -> Exits:
 
 
 def exits_of(threshold: FloatArray, n_votes: int) -> Exits:
-    """Return exits for thresholds of the absolute value, or of the lead of the largest value."""
+    """Return exits for thresholds of the confidence, see `EarlyExitModel`."""
     high = np.repeat(threshold[:, None], n_votes, axis=1)
     return Exits(high, -high if n_votes == 1 else np.zeros_like(high))
 
@@ -130,7 +130,7 @@ def joints_left(
 
 
 def sizes(score: FloatArray) -> FloatArray:
-    """Return the confidence: absolute values (n,), or the lead of the largest of (n, J)."""
+    """Return the absolute value (n,), or the largest minus the second largest of J values."""
     if score.ndim == 1:
         return np.abs(score)
     two = np.partition(score, -2, axis=1)[:, -2:]

@@ -97,7 +97,7 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
 
 
 def _walk_and_count(model: Graph, X: TableLike, values: Array) -> tuple[FloatArray, FloatArray]:
-    """Return decision values of one vote, and the numbers of comparisons."""
+    """Return the decision values of the first vote, and the numbers of comparisons."""
     if model.vote.ndim > 2:  # paths do not depend on the votes
         return walk_rows(model.by_vote()[0], X, True)
     score, count = np.empty((2, len(values)))
@@ -189,7 +189,7 @@ def narrowed(model: M) -> tuple[Array, M] | None:
 
 
 def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
-    """Return the inputs of nodes in the kernel's format; None if they are of another kind."""
+    """Return the inputs of nodes in the kernel's format; None if they are not of this `kind`."""
     if not isinstance(model.inputs, kind):
         return None
     *arrays, of_missing = model.inputs.tables()
@@ -207,7 +207,7 @@ def walk_on(
 ) -> int:
     """Evaluate rows start..stop-1 with missing values; return 0 on success.
 
-    It fails if a value is infinite, or is missing and the model does not accept that.
+    It fails if a value is infinite, or if a value is missing and the model does not accept that.
     """
     if model.sides is None:
         return 1
@@ -281,7 +281,7 @@ def _with_holes(model: Graph) -> Holes:
 
 
 def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
-    """Return tree nodes with the given columns in the kernel's format, values, and the depth."""
+    """Return the nodes in the kernel's format, the leaf values and the depth of a tree."""
     size, n_votes = 2 * len(column) + 1, model.n_votes
     steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((n_votes, size))
     votes = model.vote.reshape(len(column), 2, n_votes)

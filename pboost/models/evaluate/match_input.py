@@ -45,7 +45,7 @@ from pboost.values import Array, FloatArray, TableLike
 
 
 def as_graph(model: object, function: str = "") -> Graph:
-    """Return `model` if it is a decision graph; `function` is named in the error otherwise."""
+    """Return `model` if it is a decision graph, else raise an error that names `function`."""
     if not isinstance(model, Graph):
         raise check_model(model).is_no_graph(function)
     return model
@@ -62,7 +62,7 @@ def table_for(model: object, X: TableLike) -> Any:
 
 
 def reads_columns(model: object, or_rows: bool = False) -> bool:
-    """Return whether a model and its base learners read columns, or rows of several values."""
+    """Return whether a model reads columns or, with `or_rows`, rows of several values."""
     if not isinstance(model, Model):
         return False
     members = getattr(model, "models", ())
@@ -256,7 +256,8 @@ def leads_of(score: FloatArray, truth: Array) -> FloatArray:
     """Return the margin by which decision values favor the true class of each row.
 
     The margin of a single decision value is the value, or its negative for the first class. With
-    several values, the margin is half the difference between the value of the true class and the largest other value.
+    several values, the margin is half the difference between the value of the true class and the
+    largest other value.
     """
     if score.ndim == 1:
         return np.where(truth, score, -score)

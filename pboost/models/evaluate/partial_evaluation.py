@@ -46,7 +46,7 @@ class PartialValue(NamedTuple):
         Features that each unfinished tree or base learner reads next, in the order of the path;
         features that are compared together form one tuple. Empty at the end.
     leads : callable
-        Returns, for one of K > 1 values, the smallest amount (K,) by which it exceeds each value.
+        For the index of a value, returns the smallest amounts (K,) by which it exceeds each value.
     parts : object
         Additional state of the evaluator.
     """
@@ -103,7 +103,7 @@ class PartialEvaluator:
         return self.model.labels_of(self.scores(known.value[None]))[0]
 
     def scores(self, value: FloatArray) -> FloatArray:
-        """Convert values (n, K) to decision values, or to probabilities with K > 2."""
+        """Convert values (n, K) to decision values; K > 2 values are returned unchanged."""
         if self.of_shares and value.shape[1] == 2:
             return lead_of_second(value)
         return value[:, 0] if value.shape[1] == 1 else value
