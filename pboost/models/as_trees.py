@@ -281,7 +281,7 @@ def _check_one(model: Model, k: int, trees: TreeEnsemble, message: str) -> None:
 
 
 def _said(member: Any, trees: TreeEnsemble, classes: Array | None, voting: str) -> FloatArray:
-    """Return the vote or prediction of a single tree at each node; see `ensembles.said_by`."""
+    """Return the votes or predictions of a single tree by node; see `ensembles.said_by`."""
     if classes is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
     if voting == "soft":

@@ -69,8 +69,8 @@ ProbabilityRoute: TypeAlias = Literal["hard", "expected"]
 KINDS: dict[str, type[Model]] = {}
 
 
-#: Standard deviations of measurement errors: one number, one per feature or one per cell; with
-#: None, the values of the model are used.
+#: Standard deviations of measurement errors: one number, or one per feature or per cell. With None,
+#: the values of the model are used.
 Sigma: TypeAlias = float | ArrayLike | None
 #: Public names that any model may have, besides its fields. Classes add their own in `_public`.
 PUBLIC = (
@@ -149,7 +149,7 @@ class Model(Fitted):
     takes_missing: bool = False
     #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
-    #: Types and categories of the training features; None if all were numeric, without NaN.
+    #: Types and categories of the training features; None if all were numeric without NaN.
     table: Table | None = None
     #: Note in a summary for a certificate that does not bound the error of `predict`.
     certificate_note = ""
@@ -443,7 +443,7 @@ class TwoClassModel(Model):
         """Weighted mean number of comparisons per training row."""
         return float(self.record.cost[-1])
 
-    #: Names of one term of the model and of the unit of its cost, for summaries.
+    #: Names in summaries for a term of the model and for the unit of its cost.
     counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 
     def __repr__(self) -> str:
@@ -518,7 +518,7 @@ class Averaged(Model):
         return scaled_shares(score, slope)
 
     def values_of_mean(self, mean: FloatArray) -> FloatArray:
-        """Return the mean, or in the binary case the difference of the two probabilities."""
+        """Return the mean; in the binary case, return the difference of the two probabilities."""
         return lead_of_second(mean) if self.classes is not None and len(self.classes) == 2 else mean
 
     def _check_two(self) -> None:

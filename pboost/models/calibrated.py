@@ -155,7 +155,7 @@ class CalibratedModel(Around):
         return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
-        """Evaluate the full model, because the calibrated class can change until the last stage."""
+        """Evaluate the full model, because the calibrated class is final only at the last stage."""
         full_model = self.without_exits
         score, cost = full_model.decision_function(X), full_model.prediction_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)

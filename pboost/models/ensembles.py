@@ -385,7 +385,7 @@ class OneVsRest(Ensemble):
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities (n, J) of the binary models, divided by their sum."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
-            # Use decision values, since probabilities can round to 1 for several classes.
+            # Use decision values, because probabilities can round to 1 for several classes.
             return probabilities(self.decision_function(X))
         rows = MemberRows(self, X)
         shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
@@ -664,7 +664,7 @@ class Bagging(Composite, Averaged):
         known = check_known(model, READING)
         if known.classes is None:
             return known.contributions(X)
-        # Class labels are numbers here. The ensemble averages the predicted labels.
+        # Average the class labels as numbers, because the ensemble is a regression model.
         return parts_of_vote(known, X, known.classes) @ known.classes.astype(np.float64)
 
     def mean(self, X: TableLike) -> FloatArray:

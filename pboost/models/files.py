@@ -398,7 +398,7 @@ def split_files(arrays: dict[str, Array]) -> list[bytes]:
 
 
 def check_regular(where: str) -> None:
-    """Reject pipes and devices, since reading from them could block forever."""
+    """Reject pipes and devices, because reading from them could block forever."""
     mode = os.stat(where).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # open raises an error for a directory
         return

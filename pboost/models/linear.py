@@ -79,7 +79,7 @@ class AdditiveModel(TwoClassModel):
         return self._stages(self.terms(input_values(self, X)))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the prediction cost, which is the same for all rows."""
+        """Return the prediction cost of each row, which is the same for all rows."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -143,7 +143,7 @@ class RoundsRecord(NestedRecord):
     __slots__ = ()
 
     def check(self, record: Any, name: str) -> None:
-        """Check the record first, since its length is the number of rounds."""
+        """Check the record first, because its length is the number of rounds."""
         record.record.check(record.n_nodes)
 
 
@@ -241,7 +241,7 @@ class LinearModel(AdditiveModel):
         return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the constant part and the term of each feature for one row."""
+        """Return the constant and the term of each feature for one row."""
         values, weights = input_values(self, X), self.weights
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
         terms = [

@@ -255,7 +255,7 @@ class RandomForest(Trees):
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Describe the values that most splits treat like a missing value, by feature."""
+        """Describe, for each missing feature, the values that most splits treat in the same way."""
         row, columns = match_columns(self, X).values[0], self.column
         tests: dict[int, list[tuple[int, int]]] = {}
         for at, exits, _ in self.way(row):

@@ -67,7 +67,7 @@ Settings: TypeAlias = Mapping[str, Any]
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, Array]
 HeaderAndArrays: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
-#: For each array in files, its dtype (None for class labels) and whether it is optional.
+#: The dtype of each array in files (None for class labels), and whether it is optional.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
 
@@ -428,9 +428,9 @@ class RecordLayout(NamedTuple):
     """The fields of a record with their kinds, and the arrays in its files."""
 
     field_kinds: dict[str, Kind]
-    #: Field names, and the functions that convert the values.
+    #: Name of each field, and the function that converts its value.
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
-    #: Field names, whether the field is optional, and the checks in order.
+    #: Name of each field, whether it is optional, and its check.
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
     early: dict[str, DerivedField]
     late: dict[str, DerivedField]
@@ -602,7 +602,7 @@ def check_columns(record: Any, name: str) -> None:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
 
 
-#: Settings that models read: the expected type as text, and a function that checks it.
+#: The settings that models read, each with the expected type as text and a check.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
     **dict.fromkeys(("observation", "weak_learner", "rng"), ("a table", _is(Mapping))),

@@ -43,7 +43,7 @@ from pboost.models.tree_ensemble import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, TableLike, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
-#: Largest number of columns that the kernels support in a tile.
+#: Largest number of columns of a tile that the kernels support.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
 #: The highest bit of a category set. It represents missing values; no category uses it.
 MISSING = np.uint64(1 << 63)
@@ -60,7 +60,7 @@ TREE_COLUMNS = (
     "n_rows",
     "missing",
 )
-#: The arrays with one entry per category set; then all optional arrays.
+#: The arrays with one entry per category set, followed by all optional arrays.
 SETS = ("subset_column", "subset")
 SIDES = ("missing", *SETS)
 #: Stored in files instead of `missing` if missing values go to the child of larger weight.
@@ -441,7 +441,7 @@ class Trees(SetNodes, Averaged):
     def columns_read(self) -> Iterator[Counter[int]]:
         """For each node, yield how often each feature is compared on the path to the node.
 
-        All nodes share one counter, so copy it before you read the next node.
+        The same counter is reused for all nodes; copy it to keep its values.
         """
         read: Counter[int] = Counter()
         path: list[int] = []

@@ -70,14 +70,14 @@ class PartialValue(NamedTuple):
         return is_possible
 
     def lead_of_second(self) -> tuple[float, float]:
-        """Return bounds of the only value, or of the second value minus the first."""
+        """Return bounds of the single value, or of the second value minus the first value."""
         if len(self.value) == 1:
             return float(self.low[-1, 0]), float(self.high[-1, 0])
         return float(self.leads(1)[0]), -float(self.leads(0)[1])
 
 
 def interval_margins(low: FloatArray, high: FloatArray) -> Margins:
-    """Return the margins of values with separate bounds."""
+    """Return the margins of values that have independent bounds."""
     return lambda k: low[k] - high
 
 
@@ -99,7 +99,7 @@ class PartialEvaluator:
         return known.possible()
 
     def label(self, known: PartialValue) -> Any:
-        """Return the class, or number, predicted from the known features."""
+        """Return the class or number that is predicted from the known features."""
         return self.model.labels_of(self.scores(known.value[None]))[0]
 
     def scores(self, value: FloatArray) -> FloatArray:
@@ -172,7 +172,7 @@ class Blocks:
         return low[self.entry], high[self.entry]
 
     def walk(self, taken: NDArray[np.int8]) -> tuple[IntArray, FloatArray]:
-        """Return the node of a row in each block (B,), OUT at the end, and the votes (B, K)."""
+        """Return the node of a row in each block (B,), or OUT at the end, and the votes (B, K)."""
         at, total = self.entry.copy(), self.constant.copy()
         blocks = np.flatnonzero(at != OUT)
         while len(blocks):
@@ -370,7 +370,7 @@ Says: TypeAlias = Callable[[PartialEvaluator, PartialValue], MemberBounds]
 
 
 def by_label(answers: FloatArray, classes: Array) -> Says:
-    """Return hard votes: `answers` has one row (K,) for each predicted class."""
+    """Return a function for hard votes; `answers` has the vote (K,) for each predicted class."""
 
     def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         positions = label_positions(classes, member)
@@ -389,7 +389,7 @@ def by_label(answers: FloatArray, classes: Array) -> Says:
 
 
 def by_share(classes: Array) -> Says:
-    """Return soft votes: probabilities (J,) of the given classes."""
+    """Return a function for soft votes, the probabilities (J,) of the given classes."""
 
     def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         low, high, value = np.zeros((3, len(classes)))
@@ -403,7 +403,7 @@ def by_share(classes: Array) -> Says:
 
 
 def by_number(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
-    """Return the predicted number of a base learner, which increases with its value."""
+    """Return bounds of the predicted number, which increases with the decision value."""
     classes = member.model.classes
     if classes is not None:
         return by_label(classes.astype(np.float64)[:, None], classes)(member, known)
