@@ -119,7 +119,7 @@ class Model(Fitted):
 
     `file_kind` identifies the class in files; it is empty if the class cannot be stored.
     `file_order` names the arrays to store first in a file; by default they have the order of the
-    fields. `file_stop` is the stop reason in files of models without a stop reason. Methods that
+    fields. `file_stop` is the stop reason that files contain if the model has none. Methods that
     do not apply to a class raise an error that gives the reason.
     """
 
@@ -284,7 +284,7 @@ class Model(Fitted):
         """Return the decision values (T + 1, n, ...) and comparison counts (T + 1, n) at each
         stage.
 
-        A model without stages has two entries: before its first node and after its last.
+        For a model without stages, T is 1: before its first node, and after its last node.
         """
         return at_ends(self.decision_function(X), self.prediction_cost(X, "nodes"))
 
@@ -293,7 +293,7 @@ class Model(Fitted):
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the prediction cost of each row, in "nodes" or "features"."""
+        """Return the prediction cost of each row; `unit` is "nodes" or "features"."""
         raise NotImplementedError
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -318,7 +318,7 @@ class Model(Fitted):
 
     @property
     def explained(self) -> str:
-        """Name of the quantity that the contributions add up to."""
+        """Name of the quantity that is the sum of the contributions."""
         return "prediction" if self.classes is None else "decision value"
 
     def contributions(self, X: TableLike) -> FloatArray:
@@ -473,7 +473,7 @@ class Averaged(Model):
 
     @property
     def explained(self) -> str:
-        """Name of the quantity that the contributions add up to."""
+        """Name of the quantity that is the sum of the contributions."""
         many = self.classes is not None and len(self.classes) > 2
         return "probability" if many else super().explained
 
@@ -504,7 +504,7 @@ class Averaged(Model):
         return self.values_of_mean(self.mean(X))
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the values before the first node and after the last; see `values_at_end`."""
+        """Return the values before the first node and after the last node; see `values_at_end`."""
         return at_ends(self.values_at_end(X), self.prediction_cost(X, "nodes"))
 
     def probabilities(self, score: FloatArray) -> FloatArray:

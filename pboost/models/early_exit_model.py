@@ -96,7 +96,7 @@ def where_left(
 ) -> NDArray[np.intp]:
     """Return the stage (n,) at which each row stops for thresholds (T,).
 
-    With `counts_feature_costs`, a row only stops if the next stage has a cost.
+    With `counts_feature_costs`, a row stops only if the next stage has a cost.
     """
     score, cost = states
     may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None

@@ -165,7 +165,8 @@ def _pack(model: Model, depth: int = 0) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in {"header": to_npy(np.frombuffer(text, np.uint8)), **members}.items():
-            # A ZipInfo made from a name alone has a constant date, so the bytes are equal.
+            # A ZipInfo with only a name has a constant date, so the same model gives the same
+            # bytes.
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
     return buffer.getvalue()
 
@@ -205,7 +206,7 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         raise ModelFileError(
-            f"expected a zip archive, got a damaged or other file: {error}"
+            f"expected a zip archive, got a damaged file or another type of file: {error}"
         ) from error
     with archive:
         members = list_members(archive, size)
@@ -297,7 +298,7 @@ def _read_columns(
 
 
 def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any], ...]) -> bool:
-    """Return whether a dtype is the expected dtype, or one of several expected dtypes."""
+    """Return whether a dtype is the expected dtype or one of several expected dtypes."""
     return dtype in (expected if isinstance(expected, tuple) else (expected,))
 
 
@@ -352,7 +353,7 @@ def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipIn
             raise ModelFileError(f"member {info.filename!r} occurs twice")
         # Uncompressed members cannot expand to more memory than the size of the file.
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-            raise ModelFileError(f"member {info.filename!r}: expected to be uncompressed")
+            raise ModelFileError(f"member {info.filename!r}: expected an uncompressed member")
         if info.header_offset + info.file_size > size:
             raise ModelFileError(f"member {info.filename!r}: extends beyond the end of the file")
         members[name] = info
@@ -371,7 +372,7 @@ def read_member(
 
 
 def from_npy(content: bytes, name: str) -> Array:
-    """Return an array; its size must match the declared size, and objects are rejected."""
+    """Return an array. Its size must match the declared size, and it must not contain objects."""
     try:
         return array_files.from_npy(content)
     except ValueError as error:

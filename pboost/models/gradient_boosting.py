@@ -324,7 +324,7 @@ class GradientBoostingModel(Model):
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the cost of each row, summed over the trees.
 
-        For "features" this is the number of distinct features that the row reads in each tree.
+        With the unit "features", a tree costs the number of distinct features that the row reads.
         """
         return self.trees.prediction_cost(X, unit)
 

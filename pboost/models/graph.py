@@ -178,7 +178,7 @@ class DecisionGraph(Graph):
 
     def longest_costs(self) -> FloatArray:
         """Return the largest number of nodes on a path to each stage."""
-        longest = np.zeros(self.n_nodes + 1)  # the last entry is the end of the graph
+        longest = np.zeros(self.n_nodes + 1)  # the last entry is for the end of the graph
         for node, leads in enumerate(self.next.tolist()):
             for to in leads:
                 longest[to] = max(longest[to], longest[node] + 1)
@@ -224,7 +224,7 @@ class DecisionGraph(Graph):
         return score, cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return for each row the number of nodes, features or stumps that are evaluated."""
+        """Return the number of nodes, features or stumps that are evaluated for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
             features = finite_columns(self, X)

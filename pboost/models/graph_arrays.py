@@ -326,7 +326,7 @@ def rest_of_nodes(graph: Graph) -> Rest:
     n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     if walk.is_chain(graph.next):
         return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
-    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is the end
+    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is for the end of the graph
     steps = [0] * (n + 1)
     leads = graph.next.tolist()
     for node in range(n - 1, -1, -1):
@@ -353,7 +353,7 @@ def largest_score(graph: Graph) -> float:
     if walk.is_chain(graph.next):
         # Add from the end, so that rounding errors are the same as in the loop below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
-    # The last entry of `ahead` is the end.
+    # The last entry of `ahead` is for the end of the graph.
     sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)
     for node in range(n - 1, -1, -1):
         ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))

@@ -373,7 +373,7 @@ class FunctionEnsemble(AdditiveModel):
 class ProbitModel(Model):
     """A linear probit model from boosting; see `fit_probitboost`.
 
-    The probability of the second class is Phi(f) for the decision value f, a linear function.
+    The decision value f is linear in the features; the probability of the second class is Phi(f).
 
     Attributes
     ----------

@@ -309,7 +309,7 @@ class Models(Kind):
 
 @dataclass(frozen=True, slots=True)
 class DerivedField(Kind):
-    """A field computed from other fields. If `late`, it is computed after the checks."""
+    """A field computed from other fields, after the checks if `late`, else before them."""
 
     make: Callable[[Any], Any]
     late: bool = True

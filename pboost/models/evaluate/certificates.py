@@ -67,9 +67,9 @@ def certificate(
     Raises
     ------
     ValueError
-        If only one of X and y is passed, X has no rows, y contains other classes than the model,
-        or `sigma` is passed without a gaussian model or is required and absent; or if the
-        certificate was estimated from samples (`pboost.observation.sampled`,
+        If only one of X and y is passed; if X has no rows; if y contains a class that the model
+        does not have; if `sigma` is passed without a gaussian observation model, or is required and
+        not passed; or if the certificate was estimated from samples (`pboost.observation.sampled`,
         `pboost.weak.oracle`).
 
     Examples

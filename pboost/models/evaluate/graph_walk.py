@@ -348,7 +348,7 @@ def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
 
 
 def _tables(model: Graph) -> FloatArray:
-    """Return the answer probabilities of the model; gaussian models have an empty array."""
+    """Return the answer probabilities of the model, an empty array if it is gaussian."""
     if model.answer is not None:
         return model.answer
     if model.sigma is not None:

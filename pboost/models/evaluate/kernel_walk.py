@@ -40,7 +40,7 @@ M = TypeVar("M", bound="OnColumns")
 LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 #: Nodes for missing values, which read copies of columns, and the columns that are copied.
 Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
-#: Category sets in the kernel's format, and their features; see `trees.words_of`.
+#: Category sets in the kernel's format, and their features; see `single_tree.words_of`.
 Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: Additional columns for missing values in a chain, see `pboost._core.walk.walk_sides`.
 ChainSides: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
@@ -66,7 +66,7 @@ class OnColumns(Keeps, Protocol):
 def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return decision values, (n,) or (n, J), and with `counting` the numbers of comparisons.
 
-    Several votes are added in one walk, unless comparisons are counted.
+    All votes are added in one walk, unless comparisons are counted.
     """
     if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
@@ -410,7 +410,7 @@ def of_trees(exits: Exits) -> NodeExits:
 
 
 def _checked(exits: Exits, passed: IntArray) -> NodeExits:
-    """Return exits in the kernel's format, with a mask of those at which rows can stop."""
+    """Return exits in the kernel's format, and a mask of the places where rows can stop."""
     high, low = (np.ascontiguousarray(of) for of in exits)
     can = (high < np.inf) | (low > -np.inf) if high.shape[1] == 1 else high < np.inf
     return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)

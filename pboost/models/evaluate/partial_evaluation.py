@@ -19,9 +19,9 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Twice the relative rounding error of one operation.
 UNIT = 2.0**-52
-#: Relative difference beyond which rounding cannot change which probability is largest.
+#: Relative difference above which rounding cannot change the most probable class.
 CLOSE = 1e-14
-#: `feature` of a leaf, and the exit of a node whose features are unknown.
+#: Value of `feature` for leaves, and value of the exit if features of a node are unknown.
 LEAF = UNKNOWN = -1
 #: Features to acquire next; features that are compared together form one tuple.
 NextFeatures: TypeAlias = tuple[tuple[int, ...], ...]
@@ -308,7 +308,7 @@ def trees_inquiry(
 
 
 def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, Array]:
-    """Concatenate ``index[start[k]:start[k + 1]]`` for each k in `number`, with offsets."""
+    """Return offsets, and the parts ``index[start[k]:start[k + 1]]`` for each k in `number`."""
     size = np.diff(start)[number]
     first = np.append(0, np.cumsum(size))
     place = np.arange(first[-1]) - np.repeat(first[:-1] - start[number], size)
