@@ -66,7 +66,7 @@ def count_unrolled(graph: Graph) -> int:
 
 
 def ends_of(graph: Graph) -> list[int]:
-    """Return the nodes that all paths pass, followed by the end of the graph."""
+    """Return the nodes that lie on every path, followed by the end of the graph."""
     return [0, *joints_of(graph.next).tolist(), graph.n_nodes] if graph.n_nodes else [0]
 
 

@@ -359,7 +359,7 @@ class Model(Fitted):
 
     @classmethod
     def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
-        """Build the model from a file and its nested models; ValueError if they are invalid."""
+        """Build the model from a file and nested models; raise ValueError if they are invalid."""
         return cls.from_parts({**header, "models": models}, arrays)
 
 

@@ -114,7 +114,7 @@ def leave(
 
     `compiled` is the result of `node_exits`. `may` returns the stages at which rows can stop.
     """
-    if compiled is not None:  # it is None if no kernel supports early exits
+    if compiled is not None:  # `compiled` is None if no kernel supports early exits
         return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
@@ -128,7 +128,7 @@ def leave(
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
-    """Evaluate all stages, and select the values at the early exit of each row."""
+    """Evaluate all stages; return the values at the early exit of each row."""
     states = trajectory(model, X)
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
@@ -412,7 +412,7 @@ class EarlyExitModel(Around):
         return self.model.leave_proven(X)
 
     def left_after(self, X: TableLike) -> tuple[Model, str]:
-        """Return a model of the stages that the row passes, and the reason for its exit as text."""
+        """Return a model of the stages that the row passes, and the reason why the row stops."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
         end = self.model.n_stages

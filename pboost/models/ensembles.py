@@ -521,7 +521,7 @@ class WeightedVote(Ensemble):
         return max(1, len(self.models))
 
     def proven(self) -> Exits | None:
-        """Return early exits for rows whose class can no longer change, or None."""
+        """Return early exits for rows whose class is final; None without base learners."""
         if not self.models:
             return None
         alpha = np.repeat(self.alpha[:, None], len(self.classes), axis=1)

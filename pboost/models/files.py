@@ -304,7 +304,7 @@ def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any],
 
 # Headers: JSON
 def plain(value: object, where: str, depth: int = 1) -> Any:
-    """Convert `value` to JSON types; TypeError names the item that cannot be converted."""
+    """Convert `value` to JSON types; a TypeError names an item that cannot be converted."""
     if depth > MAX_NESTING:
         raise TypeError(f"model.{where}: expected at most {MAX_NESTING} levels of nesting")
     if isinstance(value, np.generic):
@@ -428,7 +428,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     mode = _mode_of(target, where)
     is_file = mode is None or stat.S_ISREG(mode)
     if not (is_file and os.path.basename(where)):
-        with open(where, "wb") as file:  # raises an error for a directory
+        with open(where, "wb") as file:  # this raises an error for a directory
             file.write(content)
         return
     folder = os.path.dirname(target)

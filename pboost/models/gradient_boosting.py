@@ -35,7 +35,7 @@ class NamedLoss(Kind):
     """A loss, stored by name together with its parameters."""
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the name and parameters of the loss; TypeError if it is user-defined."""
+        """Return the name and parameters of the loss; raise TypeError if it is user-defined."""
         if not is_of_package(value):
             raise TypeError(
                 f"model: the loss {str(value)!r} is a function, which cannot be saved; pickle the "

@@ -158,7 +158,7 @@ class DecisionGraph(Graph):
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision value of each row for route="expected" or route="sample"."""
         if self.n_votes > 1 and self.is_exact:
-            match_sigma(self, X, route.sigma)  # raises an error if sigma is passed
+            match_sigma(self, X, route.sigma)  # this raises an error if sigma is passed
             return self.decision_function(X)  # all routes give the same values
         if route.name == "expected":
             return expected_score(self, X, route.sigma)

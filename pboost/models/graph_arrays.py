@@ -315,7 +315,7 @@ def _check_sums(graph: Graph) -> None:
 
 
 def joints_of(next_: IntArray) -> NDArray[np.intp]:
-    """Return the nodes after the first node that all paths pass."""
+    """Return all nodes that lie on every path, except the first node."""
     n = len(next_)
     farthest = np.maximum.accumulate(np.where(next_ == OUT, n, next_).max(axis=1, initial=0))
     return np.flatnonzero(farthest[:-1] == np.arange(1, n)) + 1

@@ -251,7 +251,7 @@ class LinearModel(AdditiveModel):
         return np.array([constant, *self.by_column(np.array(terms))])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return normalized importances: absolute coefficients times standard deviations."""
+        """Return normalized importances, from absolute coefficients times standard deviations."""
         known = self.scale if X is None else spread_of(self, X)
         with np.errstate(over="ignore"):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
@@ -274,7 +274,7 @@ class LinearModel(AdditiveModel):
         total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
         if not np.isfinite(total).all():
             for j in np.flatnonzero(self.weights).tolist():
-                self._answer(values, j)  # raises an error if it is not finite
+                self._answer(values, j)  # this raises an error if the value is not finite
         return total
 
     def _answer(self, values: Array, j: int) -> FloatArray:

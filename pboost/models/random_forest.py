@@ -251,7 +251,7 @@ class RandomForest(Trees):
         return self.places(X)
 
     def leaves_of(self, X: TableLike) -> IntArray:
-        """Return the number (n, n_trees) of the leaf of each row, counting only leaves."""
+        """Return the index (n, n_trees) among the leaves of a tree for the leaf of each row."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
     def goes_with(self, X: TableLike) -> dict[int, str]:

@@ -721,14 +721,14 @@ class OutOfBag(Stored):
     )
 
     def check_whole(self) -> None:
-        """Check the shapes and the predictions."""
+        """Check the shapes and the values of the predictions."""
         if self.n_estimators.ndim != 1 or self.prediction.shape[:1] != self.n_estimators.shape:
             raise ValueError("oob: expected one prediction per row")
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
 
     def check(self, classes: Array | None) -> None:
-        """Check the predictions for the classes of a model; None for regression."""
+        """Check the predictions for these classes, or for regression if `classes` is None."""
         shape = () if classes is None else (len(classes),)
         if self.prediction.shape[1:] != shape:
             expected = "(n,)" if classes is None else f"(n, {len(classes)})"

@@ -61,7 +61,7 @@ from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
-#: Reasons why boosting of a member stopped.
+#: Reasons for which boosting of a member can stop.
 ALL_ROUNDS = "all rounds are done"
 PERFECT = "a tree without errors determines the prediction"
 NO_BETTER = "a tree was no better than guessing"

@@ -159,7 +159,7 @@ def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma)
             rows = np.full(len(share), k)
             total += _times(of_label, expectation(graph, X, rows, sigma)[1])
         return total
-    match_sigma(model, X, sigma)  # raises an error if sigma is passed
+    match_sigma(model, X, sigma)  # this raises an error if sigma is passed
     score = decision_function(model, X)
     values = np.column_stack([-score, score]) if score.ndim == 1 else score
     with np.errstate(over="ignore"):  # an infinite loss is correct

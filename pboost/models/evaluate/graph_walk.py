@@ -27,7 +27,7 @@ from pboost.values import Array, FloatArray, TableLike, as_generator, check_inte
 
 #: Rows, as an index array or as a slice.
 RowIndex: TypeAlias = slice | NDArray[np.intp]
-#: Returns whether rows take exit 1 of a node.
+#: A function that returns whether rows take exit 1 of a node.
 Take: TypeAlias = Callable[[int, RowIndex], NDArray[np.bool_]]
 #: Usual bound on the path length of a row. It limits the work between checks for signals.
 MOST_STEPS = 4096
@@ -91,12 +91,12 @@ def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDAr
 
 
 def asks_functions(model: Model) -> bool:
-    """Return whether the nodes of a model are functions of a row."""
+    """Return whether the nodes of a model call functions of a row."""
     return isinstance(model.inputs, Oracles)
 
 
 def functions_of(model: Graph) -> Oracles:
-    """Return the functions of a model whose nodes are functions."""
+    """Return the node functions of a model."""
     assert isinstance(model.inputs, Oracles)
     return model.inputs
 

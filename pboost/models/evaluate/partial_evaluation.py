@@ -602,7 +602,7 @@ class LeavingEvaluator(PartialEvaluator):
         lower, upper = np.empty((2, low.shape[1]))
         for k in range(low.shape[1]):  # each probability decreases if another increases
             is_own = np.arange(low.shape[1]) == k
-            with np.errstate(invalid="ignore"):  # these bounds need not add up to 1
+            with np.errstate(invalid="ignore"):  # bounds of probabilities need not add up to 1
                 below = self._scaled(np.where(is_own, low, high), at)[:, k]
                 above = self._scaled(np.where(is_own, high, low), at)[:, k]
             lower[k] = np.where(np.isnan(below), 0.0, below).min()
