@@ -29,7 +29,7 @@ NODES_PER_ROW = 4
 #: Read only the features that nodes use if the model has at least the first number of features, and
 #: at least the second number of features per used feature.
 WIDE, WIDER = 256, 8
-#: With fewer rows than this, the graph is not converted to a tree.
+#: Smallest number of rows for which a graph is converted to a tree.
 MANY_IN_TREES = 256
 #: Numbers in a cache line, and the smallest number of rows for which aligning columns pays off.
 LINE, MANY_ALIGNED = 8, 1024
@@ -207,7 +207,7 @@ def walk_on(
 ) -> int:
     """Evaluate rows start..stop-1 with missing values; return 0 on success.
 
-    It fails if a value is infinite, or if a value is missing and the model does not accept that.
+    Evaluation fails if a value is infinite, or if the model does not accept a missing value.
     """
     if model.sides is None:
         return 1

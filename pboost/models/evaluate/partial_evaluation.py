@@ -577,7 +577,7 @@ class LeavingEvaluator(PartialEvaluator):
         wants = known.wants[:1] if joint > at else ()
         at = min(int(joint), at)
         now = score[at].reshape(1, -1)
-        if self.of_shares and not at:  # equal probabilities before the first stage
+        if self.of_shares and not at:  # probabilities are equal before the first stage
             now = np.full(now.shape, 1 / now.size)
         value = low = high = self._scaled(now, np.array([at]))[0]
         if wants:
