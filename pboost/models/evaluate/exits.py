@@ -112,7 +112,7 @@ def joints_left(
 ) -> NDArray[np.intp]:
     """Return the stage (n,) at which rows with values (T + 1, n) or (T + 1, n, J) stop.
 
-    The stage is T for rows that pass all stages. `may` (T, n) marks the stages at which rows may stop.
+    The stage is T for rows that pass all stages. `may` (T, n) marks stages at which rows may stop.
     """
     high, low, n_stages = exits.high, exits.low, len(score) - 1
     leaves = np.ones((n_stages + 1, score.shape[1]), dtype=bool)
