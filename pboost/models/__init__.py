@@ -57,7 +57,7 @@ _NAMES = {
     "pboost.values.options": "MulticlassError",
 }
 
-if not TYPE_CHECKING:  # with __getattr__, a type checker would accept any name
+if not TYPE_CHECKING:  # type checkers must reject unknown names
     __all__, __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 # Load all modules, so that `load` finds every class with a `file_kind`.

@@ -66,12 +66,12 @@ def count_unrolled(graph: Graph) -> int:
 
 
 def ends_of(graph: Graph) -> list[int]:
-    """Return the nodes that all paths pass, in order, and the end of the graph."""
+    """Return the nodes that lie on every path, followed by the end of the graph."""
     return [0, *joints_of(graph.next).tolist(), graph.n_nodes] if graph.n_nodes else [0]
 
 
 def unroll(graph: Graph) -> Unrolled:
-    """Convert a graph to trees, one per stage; a chain becomes stumps."""
+    """Convert each stage of a graph to a tree; a chain becomes stumps."""
     ends = ends_of(graph)
     vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     trees = [_unrolled(graph.next, a, b) for a, b in pairwise(ends)]
@@ -87,7 +87,7 @@ def unroll(graph: Graph) -> Unrolled:
 
 
 def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
-    """Return the tree of all paths from `first` to `stop`: its graph nodes and their children."""
+    """Return the tree of all paths from `first` to `stop`, as graph nodes and children."""
     leads = next_[first:stop].tolist()
     node: list[int] = []
     children: list[list[int]] = []
@@ -152,7 +152,7 @@ def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
 
 
 def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
-    """Join the trees to one graph, in which each leaf leads to the root of the next tree."""
+    """Combine the trees into a graph, in which each leaf leads to the root of the next tree."""
     is_leaf, n = trees.node == OUT, len(trees.node)
     start, end = (
         np.repeat(ends, np.diff(trees.root)) for ends in (trees.root[:-1], trees.root[1:])
@@ -281,7 +281,7 @@ def _check_one(model: Model, k: int, trees: TreeEnsemble, message: str) -> None:
 
 
 def _said(member: Any, trees: TreeEnsemble, classes: Array | None, voting: str) -> FloatArray:
-    """Return the vote or prediction of a single tree at each node; see `ensembles.said_by`."""
+    """Return the votes or predictions of a single tree by node; see `ensembles.said_by`."""
     if classes is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
     if voting == "soft":
@@ -315,14 +315,14 @@ def _values(trees: TreeEnsemble) -> FloatArray:
 
 
 def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
-    """Return the values, with 0 at inner nodes."""
+    """Return the values of leaves, and 0 for inner nodes."""
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
 def joined(
     model: Model, members: Sequence[TreeEnsemble], parts: MemberParts, extra: dict[str, Any]
 ) -> TreeEnsemble:
-    """Combine the trees of all members; `extra` are further attributes of the ensemble."""
+    """Combine the trees of all members; `extra` has further attributes of the ensemble."""
     table = members[0].table
     if any(trees.table != table for trees in members):
         raise no_trees(
@@ -436,7 +436,7 @@ def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -
 
 
 def projections_of(model: Model | TreeEnsemble) -> Projections | None:
-    """Return the sums of numeric features that nodes compare; None if there are no such sums."""
+    """Return the sums of numeric features that nodes compare; None if nodes compare no sums."""
     if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
         return None
     return model.inputs if indicators_of(model.table) is None else None
@@ -485,7 +485,7 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
 
 
 def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) -> TreeEnsemble:
-    """Return the trees of a graph; `extra` are further attributes of the ensemble."""
+    """Return the trees of a graph; `extra` has further attributes of the ensemble."""
     trees = unroll(model)
     # In a multiclass graph without nodes, decision values are half log odds.
     is_many = model.n_votes > 1 and model.n_nodes > 0

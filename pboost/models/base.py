@@ -56,7 +56,7 @@ from pboost.values import (
 CostUnit: TypeAlias = Literal["nodes", "features", "stumps", "feature_cost"]
 UNITS: tuple[CostUnit, ...] = get_args(CostUnit)
 
-#: When prediction stops: after the whole model, or once the predicted class is final.
+#: Values of `exit`: predict with the whole model, or stop once the predicted class is final.
 ExitRule: TypeAlias = Literal["none", "proven"]
 EXITS: tuple[ExitRule, ...] = get_args(ExitRule)
 
@@ -69,8 +69,8 @@ ProbabilityRoute: TypeAlias = Literal["hard", "expected"]
 KINDS: dict[str, type[Model]] = {}
 
 
-#: Standard deviations of measurement errors: one number, one per feature or one per cell; with
-#: None, the values of the model are used.
+#: Standard deviations of measurement errors: one number, or one per feature or per cell. With None,
+#: the values of the model are used.
 Sigma: TypeAlias = float | ArrayLike | None
 #: Public names that any model may have, besides its fields. Classes add their own in `_public`.
 PUBLIC = (
@@ -119,12 +119,12 @@ class Model(Fitted):
 
     `file_kind` identifies the class in files; it is empty if the class cannot be stored.
     `file_order` names the arrays to store first in a file; by default they have the order of the
-    fields. `file_stop` is the stop reason in files of models without a stop reason. Methods that
+    fields. `file_stop` is the stop reason that files contain if the model has none. Methods that
     do not apply to a class raise an error that gives the reason.
     """
 
     __slots__ = ()
-    #: Public names of this class alone, besides its fields; see `public_names`.
+    #: Public names of this class only, besides its fields; see `public_names`.
     _public: ClassVar[tuple[str, ...]] = ()
     file_kind: ClassVar[str] = ""
     file_order: ClassVar[tuple[str, ...]] = ()
@@ -149,7 +149,7 @@ class Model(Fitted):
     takes_missing: bool = False
     #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
-    #: Types and categories of the training features; None if all were numeric, without NaN.
+    #: Types and categories of the training features; None if all were numeric without NaN.
     table: Table | None = None
     #: Note in a summary for a certificate that does not bound the error of `predict`.
     certificate_note = ""
@@ -168,7 +168,7 @@ class Model(Fitted):
 
     @property
     def row_table(self) -> Table | None:
-        """The table with the category codes for rows passed to the model."""
+        """The table that determines the category codes of rows in prediction."""
         return self.table
 
     @property
@@ -183,7 +183,7 @@ class Model(Fitted):
         return self.n_features if indicators is None else len(indicators.column)
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
-        """Sum amounts of shape (n_added, ...) by feature; return shape (n_features, ...)."""
+        """Return the sum (n_features, ...) of amounts (n_added, ...) by feature."""
         indicators = indicators_of(self.table)
         return amounts if indicators is None else indicators.by_column(amounts)
 
@@ -281,9 +281,10 @@ class Model(Fitted):
         return score * slope
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at each stage.
+        """Return the decision values (T + 1, n, ...) and comparison counts (T + 1, n) at each
+        stage.
 
-        A model without stages has two entries: before its first node and after its last.
+        For a model without stages, T is 1: before its first node, and after its last node.
         """
         return at_ends(self.decision_function(X), self.prediction_cost(X, "nodes"))
 
@@ -292,7 +293,7 @@ class Model(Fitted):
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the prediction cost of each row, in "nodes" or "features"."""
+        """Return the prediction cost of each row; `unit` is "nodes" or "features"."""
         raise NotImplementedError
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -317,7 +318,7 @@ class Model(Fitted):
 
     @property
     def explained(self) -> str:
-        """Name of the quantity that the contributions add up to."""
+        """Name of the quantity that is the sum of the contributions."""
         return "prediction" if self.classes is None else "decision value"
 
     def contributions(self, X: TableLike) -> FloatArray:
@@ -334,7 +335,7 @@ class Model(Fitted):
         return {}
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return numbers like `contributions`, by which an ensemble divides a vote."""
+        """Return the contributions by which an ensemble divides the vote of this model."""
         return self.contributions(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
@@ -358,7 +359,7 @@ class Model(Fitted):
 
     @classmethod
     def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
-        """Build the model from a file and its nested models; ValueError if they are invalid."""
+        """Build the model from a file and nested models; raise ValueError if they are invalid."""
         return cls.from_parts({**header, "models": models}, arrays)
 
 
@@ -390,7 +391,7 @@ class HasJoints(Protocol):
         """Return a model with only the first `n_stages` stages."""
 
     def proven(self) -> Exits | None:
-        """Return early exits for rows whose class can no longer change; None without stages."""
+        """Return early exits for rows whose class is final; None for a model without stages."""
 
 
 @runtime_checkable
@@ -442,7 +443,7 @@ class TwoClassModel(Model):
         """Weighted mean number of comparisons per training row."""
         return float(self.record.cost[-1])
 
-    #: Names of one term of the model and of the unit of its cost, for summaries.
+    #: Names in summaries for a term of the model and for the unit of its cost.
     counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 
     def __repr__(self) -> str:
@@ -472,7 +473,7 @@ class Averaged(Model):
 
     @property
     def explained(self) -> str:
-        """Name of the quantity that the contributions add up to."""
+        """Name of the quantity that is the sum of the contributions."""
         many = self.classes is not None and len(self.classes) > 2
         return "probability" if many else super().explained
 
@@ -503,7 +504,7 @@ class Averaged(Model):
         return self.values_of_mean(self.mean(X))
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the values before the first node and after the last; see `values_at_end`."""
+        """Return the values before the first node and after the last node; see `values_at_end`."""
         return at_ends(self.values_at_end(X), self.prediction_cost(X, "nodes"))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
@@ -517,7 +518,7 @@ class Averaged(Model):
         return scaled_shares(score, slope)
 
     def values_of_mean(self, mean: FloatArray) -> FloatArray:
-        """Return the mean, or in the binary case the difference of the two probabilities."""
+        """Return the mean; in the binary case, return the difference of the two probabilities."""
         return lead_of_second(mean) if self.classes is not None and len(self.classes) == 2 else mean
 
     def _check_two(self) -> None:

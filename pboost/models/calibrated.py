@@ -137,7 +137,7 @@ class CalibratedModel(Around):
         return self.calibrated(score_by_route(self.model, X, route))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values of each stage, calibrated as for the full model."""
+        """Yield the decision values of each stage, calibrated by the maps of the full model."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
@@ -155,7 +155,7 @@ class CalibratedModel(Around):
         return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
-        """Evaluate the full model, because the calibrated class can change until the last stage."""
+        """Evaluate the full model, because the calibrated class is final only at the last stage."""
         full_model = self.without_exits
         score, cost = full_model.decision_function(X), full_model.prediction_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)

@@ -96,7 +96,7 @@ def where_left(
 ) -> NDArray[np.intp]:
     """Return the stage (n,) at which each row stops for thresholds (T,).
 
-    With `counts_feature_costs`, a row only stops if the next stage has a cost.
+    With `counts_feature_costs`, a row stops only if the next stage has a cost.
     """
     score, cost = states
     may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
@@ -114,7 +114,7 @@ def leave(
 
     `compiled` is the result of `node_exits`. `may` returns the stages at which rows can stop.
     """
-    if compiled is not None:  # None unless the model has the protocol Walks
+    if compiled is not None:  # `compiled` is None if no kernel supports early exits
         return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
@@ -128,7 +128,7 @@ def leave(
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
-    """Evaluate all stages, and select the values at the early exit of each row."""
+    """Evaluate all stages; return the values at the early exit of each row."""
     states = trajectory(model, X)
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
@@ -228,9 +228,9 @@ class EarlyExitModel(Around):
     leaving : ndarray of float64, shape (T + 1,), or None
         Fractions of the calibration rows that stopped after 0, 1, ..., T stages.
     item : ndarray of int32, shape (d, 2), or None
-        None if the budget is in comparisons. For a budget in feature costs, the two cost items of
-        each feature: its own and its cost group (-1: none). A confident row then stops only
-        if the next stage needs an item that is not yet paid for, or if the threshold is 0.
+        None if the budget is in comparisons. For a budget in feature costs, each feature has two
+        cost items: its own and its cost group (-1 for none). A confident row then stops only if the
+        next stage needs an item that is not yet paid for, or if the threshold is 0.
     classes, n_features, feature_names, table
         Same as for the full model.
     seen : ndarray of uint64, shape (k,), or None
@@ -412,7 +412,7 @@ class EarlyExitModel(Around):
         return self.model.leave_proven(X)
 
     def left_after(self, X: TableLike) -> tuple[Model, str]:
-        """Return a model of the stages that the row passes, and the reason for its exit as text."""
+        """Return a model of the stages that the row passes, and the reason why the row stops."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
         end = self.model.n_stages

@@ -276,7 +276,7 @@ class Ensemble(Composite):
         return Composite.prediction_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
-        """Return the title of the ensemble, followed by a title for each base learner."""
+        """Return the titles of the ensemble and of each base learner."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -385,7 +385,7 @@ class OneVsRest(Ensemble):
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities (n, J) of the binary models, divided by their sum."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
-            # Use decision values, since probabilities can round to 1 for several classes.
+            # Use decision values, because probabilities can round to 1 for several classes.
             return probabilities(self.decision_function(X))
         rows = MemberRows(self, X)
         shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
@@ -417,13 +417,13 @@ class OneVsRest(Ensemble):
         return leads(score_by_route(model, X, route) for model in self.models)
 
     def inquiry(self, settles: bool) -> RestEvaluator:
-        """Return an evaluator for feature acquisition, one model after another."""
+        """Return an evaluator for feature acquisition that evaluates the models in turn."""
         return RestEvaluator(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values (n, J) at each stage, constant after a model's last stage."""
+        """Yield the decision values (n, J) at each stage; a finished model keeps its last value."""
         stages = [staged_decision_function(model, X) for model in self.models]
-        latest = list(self.decision_function(X).T)  # models without stages have a single value
+        latest = list(self.decision_function(X).T)  # a model without stages keeps these values
 
         def all_stages() -> Iterator[FloatArray]:
             for scores in zip_longest(*stages):
@@ -433,7 +433,7 @@ class OneVsRest(Ensemble):
         return all_stages()
 
     def titles(self) -> list[str]:
-        """Return the title of the ensemble, followed by a title for each base learner."""
+        """Return the titles of the ensemble and of each base learner."""
         title = f"fit_one_vs_rest: {len(self.models)} models, one per class"
         return [title, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
 
@@ -521,7 +521,7 @@ class WeightedVote(Ensemble):
         return max(1, len(self.models))
 
     def proven(self) -> Exits | None:
-        """Return early exits for rows whose class can no longer change, or None."""
+        """Return early exits for rows whose class is final; None without base learners."""
         if not self.models:
             return None
         alpha = np.repeat(self.alpha[:, None], len(self.classes), axis=1)
@@ -546,7 +546,7 @@ class WeightedVote(Ensemble):
         return sum_of_votes(self, self.inquiries(settles), settles)
 
     def titles(self) -> list[str]:
-        """Return the title of the ensemble, followed by a title for each base learner."""
+        """Return the titles of the ensemble and of each base learner."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.classes)
         title = f"{builder}: {len(self.models)} base learners, classes {named}\nstopped: "
@@ -556,7 +556,7 @@ class WeightedVote(Ensemble):
         ]
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the sums of votes after each base learner, always in the same array."""
+        """Yield the sums of votes after each base learner; the same array is reused."""
         rows = MemberRows(self, X)
         n = as_rows(rows.input_table).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
@@ -664,7 +664,7 @@ class Bagging(Composite, Averaged):
         known = check_known(model, READING)
         if known.classes is None:
             return known.contributions(X)
-        # A classifier whose labels are numbers predicts the mean label.
+        # Average the class labels as numbers, because the ensemble is a regression model.
         return parts_of_vote(known, X, known.classes) @ known.classes.astype(np.float64)
 
     def mean(self, X: TableLike) -> FloatArray:

@@ -165,7 +165,8 @@ def _pack(model: Model, depth: int = 0) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in {"header": to_npy(np.frombuffer(text, np.uint8)), **members}.items():
-            # A ZipInfo made from a name alone has a constant date, so the bytes are equal.
+            # A ZipInfo with only a name has a constant date, so the same model gives the same
+            # bytes.
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
     return buffer.getvalue()
 
@@ -205,16 +206,16 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         raise ModelFileError(
-            f"expected a zip archive, got a damaged or other file: {error}"
+            f"expected a zip archive, got a damaged file or another type of file: {error}"
         ) from error
     with archive:
         members = list_members(archive, size)
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
     if depth:
-        file.close()  # releases the bytes of a nested model
+        file.close()  # release the bytes of a nested model
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
-    TEXT.read("stop_reason", header, arrays)  # every file must contain it
+    TEXT.read("stop_reason", header, arrays)  # every file must contain a stop reason
     try:
         return KINDS[header["kind"]].from_models(header, arrays, models)
     except ModelFileError:
@@ -297,13 +298,13 @@ def _read_columns(
 
 
 def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any], ...]) -> bool:
-    """Return whether a dtype is the expected dtype, or one of several expected dtypes."""
+    """Return whether a dtype is the expected dtype or one of several expected dtypes."""
     return dtype in (expected if isinstance(expected, tuple) else (expected,))
 
 
 # Headers: JSON
 def plain(value: object, where: str, depth: int = 1) -> Any:
-    """Convert `value` to JSON types; TypeError names the item that cannot be converted."""
+    """Convert `value` to JSON types; a TypeError names an item that cannot be converted."""
     if depth > MAX_NESTING:
         raise TypeError(f"model.{where}: expected at most {MAX_NESTING} levels of nesting")
     if isinstance(value, np.generic):
@@ -352,7 +353,7 @@ def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipIn
             raise ModelFileError(f"member {info.filename!r} occurs twice")
         # Uncompressed members cannot expand to more memory than the size of the file.
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-            raise ModelFileError(f"member {info.filename!r}: expected to be uncompressed")
+            raise ModelFileError(f"member {info.filename!r}: expected an uncompressed member")
         if info.header_offset + info.file_size > size:
             raise ModelFileError(f"member {info.filename!r}: extends beyond the end of the file")
         members[name] = info
@@ -371,7 +372,7 @@ def read_member(
 
 
 def from_npy(content: bytes, name: str) -> Array:
-    """Return an array; its size must match the declared size, and objects are rejected."""
+    """Return an array. Its size must match the declared size, and it must not contain objects."""
     try:
         return array_files.from_npy(content)
     except ValueError as error:
@@ -398,7 +399,7 @@ def split_files(arrays: dict[str, Array]) -> list[bytes]:
 
 
 def check_regular(where: str) -> None:
-    """Reject pipes and devices, since reading from them could block forever."""
+    """Reject pipes and devices, because reading from them could block forever."""
     mode = os.stat(where).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # open raises an error for a directory
         return
@@ -427,7 +428,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     mode = _mode_of(target, where)
     is_file = mode is None or stat.S_ISREG(mode)
     if not (is_file and os.path.basename(where)):
-        with open(where, "wb") as file:  # raises an error for a directory
+        with open(where, "wb") as file:  # this raises an error for a directory
             file.write(content)
         return
     folder = os.path.dirname(target)

@@ -35,7 +35,7 @@ class NamedLoss(Kind):
     """A loss, stored by name together with its parameters."""
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the name and parameters of the loss; TypeError if it is user-defined."""
+        """Return the name and parameters of the loss; raise TypeError if it is user-defined."""
         if not is_of_package(value):
             raise TypeError(
                 f"model: the loss {str(value)!r} is a function, which cannot be saved; pickle the "
@@ -255,7 +255,7 @@ class GradientBoostingModel(Model):
         return score, costs_by_then(cost)
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
-        """Return an evaluator for feature acquisition, round by round."""
+        """Return an evaluator for feature acquisition that evaluates the rounds in turn."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:
             of = self.trees.by_node(np.arange(len(self.trees)) % self.n_trees)
@@ -324,7 +324,7 @@ class GradientBoostingModel(Model):
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the cost of each row, summed over the trees.
 
-        For "features" this is the number of distinct features that the row reads in each tree.
+        With the unit "features", a tree costs the number of distinct features that the row reads.
         """
         return self.trees.prediction_cost(X, unit)
 

@@ -158,7 +158,7 @@ class DecisionGraph(Graph):
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision value of each row for route="expected" or route="sample"."""
         if self.n_votes > 1 and self.is_exact:
-            match_sigma(self, X, route.sigma)  # raises an error if sigma is passed
+            match_sigma(self, X, route.sigma)  # this raises an error if sigma is passed
             return self.decision_function(X)  # all routes give the same values
         if route.name == "expected":
             return expected_score(self, X, route.sigma)
@@ -178,7 +178,7 @@ class DecisionGraph(Graph):
 
     def longest_costs(self) -> FloatArray:
         """Return the largest number of nodes on a path to each stage."""
-        longest = np.zeros(self.n_nodes + 1)  # the last entry is the end of the graph
+        longest = np.zeros(self.n_nodes + 1)  # the last entry is for the end of the graph
         for node, leads in enumerate(self.next.tolist()):
             for to in leads:
                 longest[to] = max(longest[to], longest[node] + 1)
@@ -224,7 +224,7 @@ class DecisionGraph(Graph):
         return score, cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return for each row the number of nodes, features or stumps that are evaluated."""
+        """Return the number of nodes, features or stumps that are evaluated for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
             features = finite_columns(self, X)
@@ -370,7 +370,7 @@ class DecisionGraph(Graph):
     def _by_column(
         self, nodes: NDArray[np.intp], amount: FloatArray, spread: FloatArray | None = None
     ) -> FloatArray:
-        """Add up the amounts (m, ...) of nodes (m,) by feature; return (d, ...)."""
+        """Return the sum (d, ...) of the amounts (m, ...) of nodes (m,) by feature."""
         column = self.feature[nodes]
         if self.inputs is not None:
             start, index = self.inputs.columns_read()

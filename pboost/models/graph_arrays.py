@@ -315,7 +315,7 @@ def _check_sums(graph: Graph) -> None:
 
 
 def joints_of(next_: IntArray) -> NDArray[np.intp]:
-    """Return the nodes, other than the first, that all paths pass."""
+    """Return all nodes that lie on every path, except the first node."""
     n = len(next_)
     farthest = np.maximum.accumulate(np.where(next_ == OUT, n, next_).max(axis=1, initial=0))
     return np.flatnonzero(farthest[:-1] == np.arange(1, n)) + 1
@@ -326,7 +326,7 @@ def rest_of_nodes(graph: Graph) -> Rest:
     n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     if walk.is_chain(graph.next):
         return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
-    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is the end
+    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is for the end of the graph
     steps = [0] * (n + 1)
     leads = graph.next.tolist()
     for node in range(n - 1, -1, -1):
@@ -351,9 +351,9 @@ def largest_score(graph: Graph) -> float:
     n, bias = graph.n_nodes, _bias_size(graph)
     size = np.abs(graph.vote).reshape(n, 2, graph.n_votes).max(axis=2)
     if walk.is_chain(graph.next):
-        # Add from the end, as in the loop below, for the same rounding errors.
+        # Add from the end, so that rounding errors are the same as in the loop below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
-    # The last entry of `ahead` is the end.
+    # The last entry of `ahead` is for the end of the graph.
     sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)
     for node in range(n - 1, -1, -1):
         ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))

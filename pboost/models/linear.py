@@ -79,7 +79,7 @@ class AdditiveModel(TwoClassModel):
         return self._stages(self.terms(input_values(self, X)))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the prediction cost, which is the same for all rows."""
+        """Return the prediction cost of each row, which is the same for all rows."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -114,13 +114,13 @@ class AdditiveModel(TwoClassModel):
 
 
 def times(factor: float, answer: FloatArray) -> FloatArray:
-    """Multiply; an overflow returns infinity without a warning."""
+    """Return the product; an overflow gives infinity without a warning."""
     with np.errstate(over="ignore"):
         return factor * answer
 
 
 def plus(a: Any, b: FloatArray) -> FloatArray:
-    """Add; an overflow returns infinity or NaN without a warning."""
+    """Return the sum; an overflow gives infinity or NaN without a warning."""
     with np.errstate(over="ignore", invalid="ignore"):
         total: FloatArray = a + b
     return total
@@ -143,7 +143,7 @@ class RoundsRecord(NestedRecord):
     __slots__ = ()
 
     def check(self, record: Any, name: str) -> None:
-        """Check the record first, since its length is the number of rounds."""
+        """Check the record first, because its length is the number of rounds."""
         record.record.check(record.n_nodes)
 
 
@@ -241,7 +241,7 @@ class LinearModel(AdditiveModel):
         return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the constant part and the term of each feature for one row."""
+        """Return the constant and the term of each feature for one row."""
         values, weights = input_values(self, X), self.weights
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
         terms = [
@@ -251,13 +251,13 @@ class LinearModel(AdditiveModel):
         return np.array([constant, *self.by_column(np.array(terms))])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return normalized importances: absolute coefficients times standard deviations."""
+        """Return normalized importances, from absolute coefficients times standard deviations."""
         known = self.scale if X is None else spread_of(self, X)
         with np.errstate(over="ignore"):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
     def cost(self, unit: CostUnit) -> float:
-        """Return the number of features with a coefficient; it is the cost in every unit."""
+        """Return the prediction cost, which is the number of features with a coefficient."""
         return float(self.record.cost[-1])
 
     def terms(self, values: Array) -> Iterator[FloatArray]:
@@ -274,7 +274,7 @@ class LinearModel(AdditiveModel):
         total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
         if not np.isfinite(total).all():
             for j in np.flatnonzero(self.weights).tolist():
-                self._answer(values, j)  # raises an error if it is not finite
+                self._answer(values, j)  # this raises an error if the value is not finite
         return total
 
     def _answer(self, values: Array, j: int) -> FloatArray:
@@ -373,7 +373,7 @@ class FunctionEnsemble(AdditiveModel):
 class ProbitModel(Model):
     """A linear probit model from boosting; see `fit_probitboost`.
 
-    The probability of the second class is Phi(f) for the decision value f, a linear function.
+    The decision value f is linear in the features; the probability of the second class is Phi(f).
 
     Attributes
     ----------
@@ -435,7 +435,7 @@ class ProbitModel(Model):
     sums_features = True
 
     def check_whole(self) -> None:
-        """Check the step lengths and that sums are finite."""
+        """Check that the step lengths are valid and that sums are finite."""
         if not ((self.length > 0) & (self.length <= 1)).all():
             raise ValueError("length: expected numbers > 0 and <= 1")
         with np.errstate(over="ignore"):
@@ -590,10 +590,10 @@ def in_range(
     slopes: FloatArray,
     fill: FloatArray,
 ) -> FloatArray:
-    """Return decision values `total`, recomputed if they are not finite.
+    """Return the decision values `total`; recompute those that are not finite.
 
-    The terms of intercept + slopes . x are then scaled down, and the sum is clipped to the range
-    of float64. `fill` (d,) replaces missing values.
+    To recompute a value, the terms of intercept + slopes . x are scaled down, and their sum is
+    clipped to the range of float64. `fill` (d,) replaces missing values.
     """
     far = np.flatnonzero(~np.isfinite(total))
     if not len(far):

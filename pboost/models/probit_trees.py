@@ -35,7 +35,7 @@ BLOCK_VALUES = 1 << 16
 LEAST = -np.finfo(np.float64).max
 
 
-#: Values of `taken` if all rows of a leaf belong to the class, and if no row belongs to it.
+#: Values of `taken` for leaves in which all rows, or no rows, belong to the class.
 ONE_CLASS, NO_ROW = -1, -2
 
 
@@ -156,7 +156,7 @@ class ProbitTree(Model):
         return self.coefficient, weight / self.partition.weight[0], None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Divide f, or all J functions, into contributions of the features for one row.
+        """Divide f, or each of the J functions, into feature contributions for one row.
 
         A split on the path contributes the change in the constant that fits the class
         frequencies. A coefficient contributes its term. The remainder is the constant part.
@@ -184,7 +184,7 @@ class ProbitTree(Model):
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: TableLike) -> tuple[FloatArray, int, FloatArray]:
-        """Return the contributions (1 + d, K) of the splits, the leaf, and its constants (K,)."""
+        """Return the split contributions (1 + d, K), the leaf index and the constants (K,)."""
         constants, node = self._constants(), self.partition.nodes_of(X)[0]
         return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
 
@@ -255,7 +255,7 @@ class ProbitTree(Model):
         yield read | has_slope[tree.leaf[at]]
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return the evaluator for feature acquisition: splits first, then the linear function."""
+        """Return an evaluator for feature acquisition that evaluates splits first."""
         tree, has_slope = self.partition, (self.coefficient[:, :, 1:] != 0).any(axis=1)
         every = [columns_of(self, of_leaf) for of_leaf in has_slope]
         path = trees_inquiry(self, tree, self._constants())
@@ -382,7 +382,7 @@ def values_of(
     """Evaluate trees on the rows of X and apply `reduced`; return an array (n, *shape).
 
     `reduced` is called by several threads with function values (m, n_trees, K) of m rows. It must
-    not keep the array, which is used again.
+    not keep the array, which is reused.
     """
     values = match_columns(model, X).values
     added = in_sums(values, model.table)

@@ -122,13 +122,13 @@ class RandomForest(Trees):
     @property
     @stored.once
     def ranked(self) -> RankedTrees | None:
-        """The trees in a form for many rows, or None if walking the trees is faster."""
+        """The trees as `RankedTrees`, or None if walking the trees is faster."""
         return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property
     @stored.once
     def ranked_holes(self) -> RankedTrees | None:
-        """Like `ranked`, for rows with missing values; some features have two columns."""
+        """Like `ranked`, but for rows with missing values: some features then have two columns."""
         column, twice = columns_with_holes(self)
         return rank_trees(self, self.depths, column, self.n_features + len(twice))
 
@@ -223,7 +223,7 @@ class RandomForest(Trees):
 
     @stored.once
     def _seldom_checked(self) -> NodeExits:
-        """Return `proven_nodes` with fewer checks, which take little time."""
+        """Return `proven_nodes` with fewer checks, to save time."""
         nodes, at = self.proven_nodes(), np.arange(len(self))
         # No class is certain before half of the trees have voted.
         return nodes._replace(checked=nodes.checked * ((at > len(self) // 2) & (at % 4 == 0)))
@@ -251,11 +251,11 @@ class RandomForest(Trees):
         return self.places(X)
 
     def leaves_of(self, X: TableLike) -> IntArray:
-        """Return the leaf number (n, n_trees) of each row in each tree."""
+        """Return the index (n, n_trees) among the leaves of a tree for the leaf of each row."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Describe the values that most splits treat like a missing value, by feature."""
+        """Describe, for each missing feature, the values that most splits treat in the same way."""
         row, columns = match_columns(self, X).values[0], self.column
         tests: dict[int, list[tuple[int, int]]] = {}
         for at, exits, _ in self.way(row):
@@ -268,7 +268,7 @@ class RandomForest(Trees):
         }
 
     def _most_often(self, column: int, tests: list[tuple[int, int]]) -> str:
-        """Return the values that most splits send to the same branch as the row."""
+        """Return the values that most splits send to the branch that the row takes."""
         nodes, exits = np.array(tests).T
         above, words = exits == 1, ["smaller values", "larger values"]
         if self.subset is None or self.feature[nodes[0]] < self.n_features:
@@ -292,8 +292,8 @@ class RandomForest(Trees):
     def total(self, X: TableLike, turns: int = 1) -> FloatArray:
         """Return the leaf values (n, J) of each row, summed over the trees.
 
-        With `turns` > 1 there are separate sums for the trees t with the same t mod `turns`, side
-        by side in an array of shape (n, turns * J).
+        With `turns` > 1, trees with the same index modulo `turns` have a separate sum. The shape is
+        then (n, turns * J).
         """
         values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
         sums = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
@@ -425,7 +425,7 @@ def rank_trees(
         padding = np.full((1 << int(levels[column])) - 1 - len(edge), np.inf)
         edges += [edge, padding]
     is_narrow = max(map(len, edges[::2]), default=0) <= FEW_EDGES
-    # Compared with a step of a walk, a node takes 1/40 and a step of a binary search 1/3.
+    # A node takes 1/40 of the time of a step of a walk; a step of a binary search takes 1/3.
     if n_trees * 2**depth / (80 if is_narrow else 40) + levels.sum() / 3 > depths.sum():
         return None
     if is_narrow:

@@ -67,7 +67,7 @@ Settings: TypeAlias = Mapping[str, Any]
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, Array]
 HeaderAndArrays: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
-#: For each array in files, its dtype (None for class labels) and whether it is optional.
+#: The dtype of each array in files (None for class labels), and whether it is optional.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
 
@@ -291,7 +291,7 @@ class NestedRecord(Kind):
             )
         of_part = self.dtypes(name)
         part_arrays = {member: array for member, array in arrays.items() if member in of_part}
-        # The digest of the training rows is stored for the outer record.
+        # The digest of the training rows is stored with the outer record.
         return self.of.from_parts({**header, "seen": None, **self.fields}, part_arrays)
 
 
@@ -309,7 +309,7 @@ class Models(Kind):
 
 @dataclass(frozen=True, slots=True)
 class DerivedField(Kind):
-    """A field computed from other fields: after the checks if `late`, else before them."""
+    """A field computed from other fields, after the checks if `late`, else before them."""
 
     make: Callable[[Any], Any]
     late: bool = True
@@ -428,9 +428,9 @@ class RecordLayout(NamedTuple):
     """The fields of a record with their kinds, and the arrays in its files."""
 
     field_kinds: dict[str, Kind]
-    #: Field names, and the functions that convert the values.
+    #: Name of each field, and the function that converts its value.
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
-    #: Field names, whether the field is optional, and the checks in order.
+    #: Name of each field, whether it is optional, and its check.
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
     early: dict[str, DerivedField]
     late: dict[str, DerivedField]
@@ -602,7 +602,7 @@ def check_columns(record: Any, name: str) -> None:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
 
 
-#: Settings that models read: the expected type as text, and a function that checks it.
+#: The settings that models read, each with the expected type as text and a check.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
     **dict.fromkeys(("observation", "weak_learner", "rng"), ("a table", _is(Mapping))),
@@ -721,14 +721,14 @@ class OutOfBag(Stored):
     )
 
     def check_whole(self) -> None:
-        """Check the shapes and the predictions."""
+        """Check the shapes and the values of the predictions."""
         if self.n_estimators.ndim != 1 or self.prediction.shape[:1] != self.n_estimators.shape:
             raise ValueError("oob: expected one prediction per row")
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
 
     def check(self, classes: Array | None) -> None:
-        """Check the predictions for the classes of a model; None for regression."""
+        """Check the predictions for these classes, or for regression if `classes` is None."""
         shape = () if classes is None else (len(classes),)
         if self.prediction.shape[1:] != shape:
             expected = "(n,)" if classes is None else f"(n, {len(classes)})"

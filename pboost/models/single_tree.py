@@ -43,7 +43,7 @@ from pboost.models.tree_ensemble import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, TableLike, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
-#: Largest number of columns that the kernels support in a tile.
+#: Largest number of columns of a tile that the kernels support.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
 #: The highest bit of a category set. It represents missing values; no category uses it.
 MISSING = np.uint64(1 << 63)
@@ -60,7 +60,7 @@ TREE_COLUMNS = (
     "n_rows",
     "missing",
 )
-#: The arrays with one entry per category set; then all optional arrays.
+#: The arrays with one entry per category set, followed by all optional arrays.
 SETS = ("subset_column", "subset")
 SIDES = ("missing", *SETS)
 #: Stored in files instead of `missing` if missing values go to the child of larger weight.
@@ -140,7 +140,7 @@ def words_of(trees: Trees) -> Sets | None:
 
 
 def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
-    """Return the column that nodes read in rows with missing values, and the copied features.
+    """Return the columns that nodes read if values are missing, and the copied features.
 
     A feature is copied if a node sends its missing values to the second child. In the copy,
     missing values are replaced by infinity. The copies are the last columns.
@@ -441,7 +441,7 @@ class Trees(SetNodes, Averaged):
     def columns_read(self) -> Iterator[Counter[int]]:
         """For each node, yield how often each feature is compared on the path to the node.
 
-        All nodes share one counter, so copy it before you read the next node.
+        The same counter is reused for all nodes; copy it to keep its values.
         """
         read: Counter[int] = Counter()
         path: list[int] = []

@@ -1,4 +1,4 @@
-"""Subagged boosted probit trees; the same arrays contain the trees of all members."""
+"""Subagged boosted probit trees. The trees of all members are stored in the same arrays."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_ensemble import LEAF
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
-#: Reasons why boosting of a member stopped.
+#: Reasons for which boosting of a member can stop.
 ALL_ROUNDS = "all rounds are done"
 PERFECT = "a tree without errors determines the prediction"
 NO_BETTER = "a tree was no better than guessing"
@@ -334,7 +334,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def lost(self) -> tuple[tuple[int, Any], ...]:
-        """Pairs of a member and a class for which the subsample of the member has no row."""
+        """Pairs (member, class) for which the subsample of the member contains no row."""
         names = self.classes.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 
@@ -413,7 +413,7 @@ class SubaggedProbitTrees(Model):
         return shares_of_leads(score)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return the evaluator for feature acquisition over the members, in order."""
+        """Return an evaluator for feature acquisition that evaluates the members in turn."""
         members = [member.inquiry(settles) for member in self]
         if self.voting == "soft":
             members = [mean_of(m.model, m.members, self.voting, settles, m.weight) for m in members]

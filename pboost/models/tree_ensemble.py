@@ -150,7 +150,7 @@ class TreeEnsemble(TreeNodes, Stored):
     builder : str
         The function that fitted the model.
     weight : ndarray of float64, shape (n_nodes,), or None
-        Number of rows, or sum of sample weights, at each node; None if unknown. See
+        Number of rows or sum of sample weights at each node; None if unknown. See
         `as_tree_ensemble`.
     target : ndarray of int32, shape (n_trees,), or None
         Index of the decision value to which each tree adds, if K is 1 and J > 1; else None.

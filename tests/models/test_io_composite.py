@@ -262,7 +262,7 @@ def test_members_of_members_are_not_compressed(path, members):
     for name, array in join_files([squeezed.getvalue()]).items():
         members = forge_column(members, name, array)
     zip_up(path, members)
-    with pytest.raises(ModelFileError, match=r"model 0: .*expected to be uncompressed"):
+    with pytest.raises(ModelFileError, match=r"model 0: .*expected an uncompressed member"):
         pb.load(path)
 
 

@@ -295,7 +295,7 @@ def test_member_that_claims_another_size_is_refused(path, members):
 
 def test_compressed_member_is_refused(path, members):
     zip_up(path, {**members, "bomb.npy": npy(np.zeros(10**6))}, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ModelFileError, match="expected to be uncompressed"):
+    with pytest.raises(ModelFileError, match="expected an uncompressed member"):
         load(path)
 
 

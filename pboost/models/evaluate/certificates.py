@@ -34,8 +34,8 @@ def certificate(
 ) -> float:
     """Return the certificate, an upper bound on the training error, or compute it from data.
 
-    With J > 2 classes it bounds the Hamming loss, that is the share of pairs of a row and a class
-    for which the decision value has the wrong sign. J / 2 times it bounds the training error.
+    With J > 2 classes, the certificate bounds the Hamming loss: the fraction of decision values
+    with the wrong sign. J / 2 times the certificate bounds the training error.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def certificate(
     Raises
     ------
     ValueError
-        If only one of X and y is passed, X has no rows, y contains other classes than the model,
-        or `sigma` is passed without a gaussian model or is required and absent; or if the
-        certificate was estimated from samples (`pboost.observation.sampled`,
+        If only one of X and y is passed; if X has no rows; if y contains a class that the model
+        does not have; if `sigma` is passed without a gaussian observation model, or is required and
+        not passed; or if the certificate was estimated from samples (`pboost.observation.sampled`,
         `pboost.weak.oracle`).
 
     Examples
@@ -122,7 +122,7 @@ def _losses_of_part(
 
 
 def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
-    # The weights are scaled, since their sum can overflow.
+    # Scale the weights, because their sum can overflow.
     importance = None if weights is None else weights / weights.max()
     if importance is not None and not np.isfinite(loss).all():
         loss, importance = loss[importance > 0], importance[importance > 0]
@@ -159,7 +159,7 @@ def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma)
             rows = np.full(len(share), k)
             total += _times(of_label, expectation(graph, X, rows, sigma)[1])
         return total
-    match_sigma(model, X, sigma)  # raises an error if sigma is passed
+    match_sigma(model, X, sigma)  # this raises an error if sigma is passed
     score = decision_function(model, X)
     values = np.column_stack([-score, score]) if score.ndim == 1 else score
     with np.errstate(over="ignore"):  # an infinite loss is correct
@@ -171,6 +171,6 @@ def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma)
 
 
 def _times(share: FloatArray, loss: FloatArray) -> FloatArray:
-    """Return the product, with 0 if a share is 0 and the loss infinite."""
+    """Return share times loss; it is 0 if the share is 0, even if the loss is infinite."""
     product: FloatArray = np.multiply(share, loss, out=np.zeros_like(share), where=share > 0)
     return product

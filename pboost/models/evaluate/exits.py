@@ -14,7 +14,7 @@ LEAST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class Exits(NamedTuple):
-    """Thresholds of the decision values at stages 0, ..., T - 1; 0 is before the first node.
+    """Thresholds of the decision values at stages 0, ..., T - 1. Stage 0 precedes all nodes.
 
     With one decision value, J = 1, a row stops if the value is at least `high` or at most `low`.
     With more, it stops if the largest value, of class k, exceeds the value of each other class j by
@@ -26,9 +26,9 @@ class Exits(NamedTuple):
 
 
 class NodeExits(NamedTuple):
-    """`Exits` at the nodes of a graph, or at the rounds of trees, in the kernel's form.
+    """`Exits` at the nodes of a graph or at the rounds of trees, in the kernel's format.
 
-    `checked` (n,) marks the nodes where rows can stop; `passed` (n,) counts the stages before.
+    `checked` (n,) marks the nodes where rows can stop; `passed` (n,) counts the earlier stages.
     """
 
     high: FloatArray
@@ -46,7 +46,7 @@ class Left(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Bounds of the sum of the votes after each of T stages, or nodes.
+    """Bounds of the sum of the remaining votes at each of T stages or nodes.
 
     `low` and `high` have shape (T, V). `size` is the largest sum of absolute votes on a path, and
     `terms` the number of votes.
@@ -62,9 +62,9 @@ def proven_exits(rest: Rest) -> Exits:
     """Return the early exits after which no later vote can change the predicted class.
 
     Decision values have rounding errors: a sum of n terms differs from its bounds by at most 2 n u
-    times the sum of absolute terms, u = 2**-53, and the difference of two sums by twice as much. A
-    margin of twice this amount is added, and must be positive, so that ties do not stop. With one
-    value, its sign must already indicate the final class.
+    times the sum of absolute terms, u = 2**-53, and the difference of two sums by twice as much.
+    Twice this amount is added as a margin. The margin must be positive, so that rows with ties do
+    not stop. A single value must already have the sign of the final class.
     """
     spare = (rest.terms + 2) * 2.0**-51 * rest.size
     if rest.high.shape[1] == 1:
@@ -74,12 +74,12 @@ def proven_exits(rest: Rest) -> Exits:
 
 
 def by_sign(high: FloatArray, low: FloatArray) -> Exits:
-    """Return exits of one value, restricted to the side of zero of their class."""
+    """Return exits for one value, whose sign must already indicate the class."""
     return Exits(np.maximum(high, LEAST), np.minimum(low, 0.0))
 
 
 def rest_of(low: FloatArray, high: FloatArray, start: FloatArray | float = 0.0) -> Rest:
-    """Return the `Rest` of T terms (T, V), each with a lower and an upper bound."""
+    """Return the `Rest` for the lower and upper bounds (T, V) of T terms."""
     size = np.maximum(np.abs(low), np.abs(high)).sum(axis=0) + np.abs(start)
     after = np.add.accumulate(low[::-1])[::-1], np.add.accumulate(high[::-1])[::-1]
     return Rest(*after, float(np.max(size)), len(low))
@@ -102,7 +102,7 @@ def voting_exits(n_members: int, n_votes: int) -> Exits:
 
 
 def exits_of(threshold: FloatArray, n_votes: int) -> Exits:
-    """Return exits for thresholds of the absolute value, or of the lead of the largest value."""
+    """Return exits for thresholds of the confidence, see `EarlyExitModel`."""
     high = np.repeat(threshold[:, None], n_votes, axis=1)
     return Exits(high, -high if n_votes == 1 else np.zeros_like(high))
 
@@ -112,7 +112,7 @@ def joints_left(
 ) -> NDArray[np.intp]:
     """Return the stage (n,) at which rows with values (T + 1, n) or (T + 1, n, J) stop.
 
-    It is T for rows that pass all stages. `may` (T, n) marks the stages at which rows may stop.
+    The stage is T for rows that pass all stages. `may` (T, n) marks stages at which rows may stop.
     """
     high, low, n_stages = exits.high, exits.low, len(score) - 1
     leaves = np.ones((n_stages + 1, score.shape[1]), dtype=bool)
@@ -130,7 +130,7 @@ def joints_left(
 
 
 def sizes(score: FloatArray) -> FloatArray:
-    """Return the confidence: absolute values (n,), or the lead of the largest of (n, J)."""
+    """Return the absolute value (n,), or the largest minus the second largest of J values."""
     if score.ndim == 1:
         return np.abs(score)
     two = np.partition(score, -2, axis=1)[:, -2:]

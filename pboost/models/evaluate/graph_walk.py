@@ -27,17 +27,17 @@ from pboost.values import Array, FloatArray, TableLike, as_generator, check_inte
 
 #: Rows, as an index array or as a slice.
 RowIndex: TypeAlias = slice | NDArray[np.intp]
-#: Returns whether rows take exit 1 of a node.
+#: A function that returns whether rows take exit 1 of a node.
 Take: TypeAlias = Callable[[int, RowIndex], NDArray[np.bool_]]
-#: Typical bound of the path length of a row, to divide work between checks for signals.
+#: Usual bound on the path length of a row. It limits the work between checks for signals.
 MOST_STEPS = 4096
-#: Cost of a node, in cells: random numbers and exponentials.
+#: Cost of the random numbers and exponentials at a node, in cells.
 COST = 5
 NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
 
 
 def goes_right(value: Any, threshold: Any) -> Any:
-    """Return whether values take exit 1; values at the threshold and NaN take exit 0."""
+    """Return a mask of the values that take exit 1. The threshold itself and NaN take exit 0."""
     return value > threshold
 
 
@@ -91,12 +91,12 @@ def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDAr
 
 
 def asks_functions(model: Model) -> bool:
-    """Return whether the nodes of a model are functions of a row."""
+    """Return whether the nodes of a model call functions of a row."""
     return isinstance(model.inputs, Oracles)
 
 
 def functions_of(model: Graph) -> Oracles:
-    """Return the functions of a model whose nodes are functions."""
+    """Return the node functions of a model."""
     assert isinstance(model.inputs, Oracles)
     return model.inputs
 
@@ -200,8 +200,8 @@ def reach(
     Returns
     -------
     ndarray of float64, shape (n, n_nodes)
-        Sums over the paths to a node. With an exact observation model, 1 for nodes on the path of
-        a row and 0 for others.
+        The probabilities, summed over the paths to a node. With an exact observation model, they
+        are 1 for nodes on the path of a row and 0 for other nodes.
 
     Raises
     ------
@@ -348,7 +348,7 @@ def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
 
 
 def _tables(model: Graph) -> FloatArray:
-    """Return the answer probabilities of the model, also if exact; empty if gaussian."""
+    """Return the answer probabilities of the model, an empty array if it is gaussian."""
     if model.answer is not None:
         return model.answer
     if model.sigma is not None:

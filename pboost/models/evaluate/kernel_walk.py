@@ -26,20 +26,21 @@ STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Number of nodes per row up to which converting a graph to a tree is worthwhile.
 NODES_PER_ROW = 4
-#: If a model has this many features, and this many times those it reads, only these are read.
+#: Read only the features that nodes use if the model has at least the first number of features, and
+#: at least the second number of features per used feature.
 WIDE, WIDER = 256, 8
-#: With fewer rows than this, the graph is not converted to a tree.
+#: Smallest number of rows for which a graph is converted to a tree.
 MANY_IN_TREES = 256
-#: Numbers in a cache line, and the number of rows from which on aligning columns is worthwhile.
+#: Numbers in a cache line, and the smallest number of rows for which aligning columns pays off.
 LINE, MANY_ALIGNED = 8, 1024
-#: Work with fewer cells is done at once, without threads.
+#: If there are fewer cells than this, a single thread evaluates them.
 FEW_CELLS = 4096
 M = TypeVar("M", bound="OnColumns")
 #: Nodes in the kernel's format, roots, depths, and values (n_nodes, k).
 LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 #: Nodes for missing values, which read copies of columns, and the columns that are copied.
 Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
-#: Category sets in the kernel's format, and their features; see `trees.words_of`.
+#: Category sets in the kernel's format, and their features; see `single_tree.words_of`.
 Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: Additional columns for missing values in a chain, see `pboost._core.walk.walk_sides`.
 ChainSides: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
@@ -48,7 +49,7 @@ LANES = 128
 
 
 class OnColumns(Keeps, Protocol):
-    """Nodes that can be renumbered to the features that they read."""
+    """Nodes whose features can be renumbered."""
 
     @property
     def column(self) -> IntArray:
@@ -65,7 +66,7 @@ class OnColumns(Keeps, Protocol):
 def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return decision values, (n,) or (n, J), and with `counting` the numbers of comparisons.
 
-    Several votes are added in one walk, unless comparisons are counted.
+    All votes are added in one walk, unless comparisons are counted.
     """
     if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
@@ -96,7 +97,7 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
 
 
 def _walk_and_count(model: Graph, X: TableLike, values: Array) -> tuple[FloatArray, FloatArray]:
-    """Return decision values of one vote, and the numbers of comparisons."""
+    """Return the decision values of the first vote, and the numbers of comparisons."""
     if model.vote.ndim > 2:  # paths do not depend on the votes
         return walk_rows(model.by_vote()[0], X, True)
     score, count = np.empty((2, len(values)))
@@ -166,7 +167,7 @@ def by_vote_of(model: Graph) -> FloatArray | None:
 def of_columns_read(model: M, values: Array, ask: Callable[[M, Array], Array]) -> Array | None:
     """Call `ask` with the nodes and the values of the features that they read.
 
-    Return None if this is not worthwhile, or if a value is invalid (the error must name a column).
+    Return None if this saves no time, or if a value is invalid and must be reported by column.
     """
     narrow = narrowed(model) if model.n_features >= WIDE else None
     if narrow is None:
@@ -188,7 +189,7 @@ def narrowed(model: M) -> tuple[Array, M] | None:
 
 
 def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
-    """Return the inputs of nodes in the kernel's format; None if they are of another kind."""
+    """Return the inputs of nodes in the kernel's format; None if they are not of this `kind`."""
     if not isinstance(model.inputs, kind):
         return None
     *arrays, of_missing = model.inputs.tables()
@@ -206,7 +207,7 @@ def walk_on(
 ) -> int:
     """Evaluate rows start..stop-1 with missing values; return 0 on success.
 
-    It fails if a value is infinite, or is missing and the model does not accept that.
+    Evaluation fails if a value is infinite, or if the model does not accept a missing value.
     """
     if model.sides is None:
         return 1
@@ -280,7 +281,7 @@ def _with_holes(model: Graph) -> Holes:
 
 
 def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
-    """Return tree nodes with the given columns in the kernel's format, values, and the depth."""
+    """Return the nodes in the kernel's format, the leaf values and the depth of a tree."""
     size, n_votes = 2 * len(column) + 1, model.n_votes
     steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((n_votes, size))
     votes = model.vote.reshape(len(column), 2, n_votes)
@@ -323,7 +324,7 @@ def past_missing(
     walk: Callable[[int, Holes | None, Any], int],
     goes_on: bool = True,
 ) -> int:
-    """Evaluate trees by a kernel that stops at missing values, and then continue from there.
+    """Evaluate trees by a kernel; restart it at the first row with a missing value.
 
     ``walk(start, holes, sets)`` calls the kernel and returns the row at which it stopped.
     """
@@ -409,7 +410,7 @@ def of_trees(exits: Exits) -> NodeExits:
 
 
 def _checked(exits: Exits, passed: IntArray) -> NodeExits:
-    """Return exits in the kernel's form, with a mask of the places where rows can stop."""
+    """Return exits in the kernel's format, and a mask of the places where rows can stop."""
     high, low = (np.ascontiguousarray(of) for of in exits)
     can = (high < np.inf) | (low > -np.inf) if high.shape[1] == 1 else high < np.inf
     return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)

@@ -45,7 +45,7 @@ from pboost.values import Array, FloatArray, TableLike
 
 
 def as_graph(model: object, function: str = "") -> Graph:
-    """Return `model` if it is a decision graph; `function` is named in the error otherwise."""
+    """Return `model` if it is a decision graph, else raise an error that names `function`."""
     if not isinstance(model, Graph):
         raise check_model(model).is_no_graph(function)
     return model
@@ -57,12 +57,12 @@ def as_two_class(model: object) -> TwoClassModel:
 
 
 def table_for(model: object, X: TableLike) -> Any:
-    """Return X, with a series as a frame of one row unless rows may be single values."""
+    """Return X; convert a series to a frame of one row, unless rows may be single values."""
     return as_table(X) if is_series(X) and reads_columns(model, or_rows=True) else X
 
 
 def reads_columns(model: object, or_rows: bool = False) -> bool:
-    """Return whether a model and its base learners read columns, or rows of several values."""
+    """Return whether a model reads columns or, with `or_rows`, rows of several values."""
     if not isinstance(model, Model):
         return False
     members = getattr(model, "models", ())
@@ -100,9 +100,9 @@ def read_rows(model: Model, X: object) -> Any:
 
 
 class MemberRows:
-    """Rows for the base learners of a model, converted once for all that read columns.
+    """Rows for the base learners of a model, converted once for all base learners.
 
-    Other base learners receive X unchanged. A float matrix is not converted.
+    Base learners that do not read columns receive X unchanged. A float matrix is not converted.
     """
 
     def __init__(self, model: Model, X: object) -> None:
@@ -247,16 +247,17 @@ def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
 
 
 def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
-    """Return class codes, or for one vote per exit whether labels are of the second class."""
+    """Return class codes; for a single decision value, a mask of the labels of the second class."""
     one_vote = np.ndim(model.bias) == 0
     return is_second(model.classes, y, n) if one_vote else class_codes(model.classes, y, n)
 
 
 def leads_of(score: FloatArray, truth: Array) -> FloatArray:
-    """Return the margins of rows: by how much decision values favor the true class.
+    """Return the margin by which decision values favor the true class of each row.
 
-    With one value this is the signed value. With several it is half of the value of the true class
-    minus the largest other value, which agrees for two values H and -H.
+    The margin of a single decision value is the value, or its negative for the first class. With
+    several values, the margin is half the difference between the value of the true class and the
+    largest other value.
     """
     if score.ndim == 1:
         return np.where(truth, score, -score)

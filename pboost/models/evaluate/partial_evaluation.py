@@ -19,9 +19,9 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Twice the relative rounding error of one operation.
 UNIT = 2.0**-52
-#: Relative difference beyond which rounding cannot change which probability is largest.
+#: Relative difference above which rounding cannot change the most probable class.
 CLOSE = 1e-14
-#: `feature` of a leaf, and the exit of a node whose features are unknown.
+#: Value of `feature` for leaves, and value of the exit if features of a node are unknown.
 LEAF = UNKNOWN = -1
 #: Features to acquire next; features that are compared together form one tuple.
 NextFeatures: TypeAlias = tuple[tuple[int, ...], ...]
@@ -46,7 +46,7 @@ class PartialValue(NamedTuple):
         Features that each unfinished tree or base learner reads next, in the order of the path;
         features that are compared together form one tuple. Empty at the end.
     leads : callable
-        Returns, for one of K > 1 values, the smallest amount (K,) by which it exceeds each value.
+        For the index of a value, returns the smallest amounts (K,) by which it exceeds each value.
     parts : object
         Additional state of the evaluator.
     """
@@ -70,14 +70,14 @@ class PartialValue(NamedTuple):
         return is_possible
 
     def lead_of_second(self) -> tuple[float, float]:
-        """Return bounds of the only value, or of the second value minus the first."""
+        """Return bounds of the single value, or of the second value minus the first value."""
         if len(self.value) == 1:
             return float(self.low[-1, 0]), float(self.high[-1, 0])
         return float(self.leads(1)[0]), -float(self.leads(0)[1])
 
 
 def interval_margins(low: FloatArray, high: FloatArray) -> Margins:
-    """Return the margins of values with separate bounds."""
+    """Return the margins of values that have independent bounds."""
     return lambda k: low[k] - high
 
 
@@ -99,11 +99,11 @@ class PartialEvaluator:
         return known.possible()
 
     def label(self, known: PartialValue) -> Any:
-        """Return the class, or number, predicted from the known features."""
+        """Return the class or number that is predicted from the known features."""
         return self.model.labels_of(self.scores(known.value[None]))[0]
 
     def scores(self, value: FloatArray) -> FloatArray:
-        """Convert values (n, K) to decision values, or to probabilities with K > 2."""
+        """Convert values (n, K) to decision values; K > 2 values are returned unchanged."""
         if self.of_shares and value.shape[1] == 2:
             return lead_of_second(value)
         return value[:, 0] if value.shape[1] == 1 else value
@@ -130,7 +130,7 @@ class PartialEvaluator:
 
 
 class Blocks:
-    """The parts of a model between two stages. Each is a graph with one entry; votes are added.
+    """The blocks of a model: graphs between two stages. The votes of all blocks are added.
 
     Nodes (n,) lead to ``next`` (n, 2), or to OUT at the end of a block, with votes (n, 2, K). Rows
     enter at `entry` (B,), which is OUT if a block is the `constant` (B, K). `expected` (n, K) is
@@ -172,7 +172,7 @@ class Blocks:
         return low[self.entry], high[self.entry]
 
     def walk(self, taken: NDArray[np.int8]) -> tuple[IntArray, FloatArray]:
-        """Return the node of a row in each block (B,), OUT at the end, and the votes (B, K)."""
+        """Return the node of a row in each block (B,), or OUT at the end, and the votes (B, K)."""
         at, total = self.entry.copy(), self.constant.copy()
         blocks = np.flatnonzero(at != OUT)
         while len(blocks):
@@ -308,7 +308,7 @@ def trees_inquiry(
 
 
 def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, Array]:
-    """Concatenate ``index[start[k]:start[k + 1]]`` for each number k; return offsets and list."""
+    """Return offsets, and the parts ``index[start[k]:start[k + 1]]`` for each k in `number`."""
     size = np.diff(start)[number]
     first = np.append(0, np.cumsum(size))
     place = np.arange(first[-1]) - np.repeat(first[:-1] - start[number], size)
@@ -370,7 +370,7 @@ Says: TypeAlias = Callable[[PartialEvaluator, PartialValue], MemberBounds]
 
 
 def by_label(answers: FloatArray, classes: Array) -> Says:
-    """Return hard votes: `answers` has one row (K,) for each predicted class."""
+    """Return a function for hard votes; `answers` has the vote (K,) for each predicted class."""
 
     def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         positions = label_positions(classes, member)
@@ -389,7 +389,7 @@ def by_label(answers: FloatArray, classes: Array) -> Says:
 
 
 def by_share(classes: Array) -> Says:
-    """Return soft votes: probabilities (J,) of the given classes."""
+    """Return a function for soft votes, the probabilities (J,) of the given classes."""
 
     def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         low, high, value = np.zeros((3, len(classes)))
@@ -403,7 +403,7 @@ def by_share(classes: Array) -> Says:
 
 
 def by_number(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
-    """Return the predicted number of a base learner, which increases with its value."""
+    """Return bounds of the predicted number, which increases with the decision value."""
     classes = member.model.classes
     if classes is not None:
         return by_label(classes.astype(np.float64)[:, None], classes)(member, known)
@@ -419,10 +419,10 @@ def label_positions(classes: Array, member: PartialEvaluator) -> NDArray[np.intp
 
 
 class MemberEvaluator(PartialEvaluator):
-    """Evaluator for a weighted sum, or mean, of the votes of base learners, plus a start (K,).
+    """Evaluator for a start (K,) plus a weighted sum or mean of the votes of base learners.
 
     With `settles`, features are not requested for a base learner whose predicted class is
-    certain, if only this class counts.
+    certain, if its vote depends only on this class.
     """
 
     def __init__(
@@ -516,7 +516,7 @@ def mean_of(
 
 
 class RestEvaluator(PartialEvaluator):
-    """Evaluator for one model per class, of which the most probable class is predicted."""
+    """Evaluator for a one-versus-rest model, which predicts the most probable class."""
 
     def __init__(self, model: Model, members: Sequence[PartialEvaluator], classes: Array) -> None:
         self.model, self.members, self.classes = model, members, classes
@@ -577,12 +577,12 @@ class LeavingEvaluator(PartialEvaluator):
         wants = known.wants[:1] if joint > at else ()
         at = min(int(joint), at)
         now = score[at].reshape(1, -1)
-        if self.of_shares and not at:  # equal probabilities before the first stage
+        if self.of_shares and not at:  # probabilities are equal before the first stage
             now = np.full(now.shape, 1 / now.size)
         value = low = high = self._scaled(now, np.array([at]))[0]
         if wants:
             low, high = self._ends(known, at + (may is None))
-            value = np.clip(value, low, high)  # rounding may put it outside
+            value = np.clip(value, low, high)  # rounding may move it outside the bounds
         ends = np.stack([low, low]), np.stack([high, high])
         return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high))
 
@@ -600,9 +600,9 @@ class LeavingEvaluator(PartialEvaluator):
         at = at[size[at] >= needed[at]]
         low, high = low[at], high[at]
         lower, upper = np.empty((2, low.shape[1]))
-        for k in range(low.shape[1]):  # a probability increases with itself, decreases with others
+        for k in range(low.shape[1]):  # each probability decreases if another increases
             is_own = np.arange(low.shape[1]) == k
-            with np.errstate(invalid="ignore"):  # these bounds need not add up to 1
+            with np.errstate(invalid="ignore"):  # bounds of probabilities need not add up to 1
                 below = self._scaled(np.where(is_own, low, high), at)[:, k]
                 above = self._scaled(np.where(is_own, high, low), at)[:, k]
             lower[k] = np.where(np.isnan(below), 0.0, below).min()
@@ -617,7 +617,7 @@ class LeavingEvaluator(PartialEvaluator):
 
 
 class CalibratedEvaluator(PartialEvaluator):
-    """Evaluator for a calibrated model, based on the evaluator of the model itself."""
+    """Evaluator for a calibrated model, based on the uncalibrated model's evaluator."""
 
     _maps: Any
 
