@@ -269,7 +269,7 @@ def sign_collapse_bound(F: ArrayLike) -> float | FloatArray:
 
 
 def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound F(T1, rho)**TL for a chain of TL trees (AdaBoost of trees as one graph).
+    """Return the bound F(T1, rho)**TL for AdaBoost with TL trees as base learners.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatAr
 
 
 def rate_simple(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the derivative of F(T, rho) in T, the decrease of the bound of a tree per node.
+    """Return the derivative of F(T, rho) with respect to T, the number of nodes.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ def best_nesting(T: int, rho: float) -> tuple[int, ...]:
 def _arguments(
     T: ArrayLike, rho: ArrayLike, *, names: tuple[str, str] = ("T", "rho"), positive: bool = False
 ) -> list[FloatArray]:
-    """Return checked T, rho and 1 - rho, broadcast to one shape."""
+    """Check T and rho. Return T, rho and 1 - rho, broadcast to a common shape."""
     sizes = as_numbers(names[0], T, 0.0, positive=positive)
     factors = as_numbers(names[1], rho, 0.0, 1.0)
     return align(", ".join(names), sizes, factors, 1 - factors)

@@ -206,7 +206,7 @@ def fixed_sequence(p_values: ArrayLike, *, confidence_level: float = 0.95) -> in
 
 
 def most_errors(n: int, rate: float, delta: float) -> int:
-    """Return the maximum number of errors that proves a rate of at most `rate`, or -1."""
+    """Return the largest number of errors whose upper bound is at most `rate`, or -1."""
     from scipy.special import bdtr
 
     low, high = -1, n  # with n errors in n rows, the bound is 1
@@ -251,12 +251,12 @@ def as_failing(confidence_level: ArrayLike) -> FloatArray:
     if not ((level > 0) & (level < 1)).all():
         wrong = level[(level <= 0) | (level >= 1)].flat[0]
         raise ValueError(f"confidence_level: expected numbers in (0, 1), got {wrong:g}")
-    # Rounding returns 0.05 for 0.95, whereas 1 - 0.95 is a different float.
+    # Without rounding, 1 - 0.95 is not the float 0.05.
     return np.round(1 - level, 16)
 
 
 def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> list[FloatArray]:
-    """Check counts and confidence levels; return them as failure probabilities of one shape."""
+    """Check the arguments. Return errors, n and 1 - confidence_level in a common shape."""
     wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
     counts = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
     if (counts[0] > counts[1]).any():

@@ -14,7 +14,7 @@ from pboost.values import FloatArray, as_array, shown
 def as_numbers(
     name: str, value: object, minimum: float, maximum: float = math.inf, *, positive: bool = False
 ) -> FloatArray:
-    """Return `value` as finite float64 numbers in [minimum, maximum], not 0 if `positive`.
+    """Return `value` as finite float64 numbers in [minimum, maximum]; exclude 0 if `positive`.
 
     Raises
     ------

@@ -42,7 +42,8 @@ WORDS = {
     "estimator": "Estimate of the probability from k of R outputs: (1 + k) / (R + 2) (map) or "
     "k / R (ml)",
     "impurity": "Impurity of a node, which splits reduce",
-    "join": "Whether the outermost trees are combined by sign or by all of their open exits",
+    "join": "Whether the open exits of an outermost tree are merged by the sign of their votes "
+    "(sign) or all lead to the next tree (all)",
     "categorical_smoothing": "Strength of the penalty on differences between categories that may "
     "be due to chance",
     "missing": "Whether training rows can have missing values (learn) or not (error)",
@@ -97,7 +98,7 @@ def _hyphened(text: str) -> str:
 
 
 def _alias_hint(name: str, model: str) -> str:
-    """Return a hint for an option of another library, for the chosen model if possible."""
+    """Return a hint that replaces an option of another library by an option of pboost."""
     kinds_by_hint: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
         weak = (

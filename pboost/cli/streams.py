@@ -1,4 +1,4 @@
-"""Standard streams in place of files, progress bars, and imports of optional dependencies."""
+"""Read and write standard streams, show progress bars and import optional dependencies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def require(module: str, extra: str) -> Any:
 
 
 def progress() -> Progress:
-    """Return a function that creates temporary progress bars, or False without a terminal."""
+    """Return a function that creates temporary progress bars, or False if there is no terminal."""
     if not sys.stderr.isatty():
         return False
     try:

@@ -419,7 +419,7 @@ def described(known: Table | None, names: tuple[str, ...] | None) -> list[str]:
 
 
 def listing(names: Any, wanted: str, max_names: int = 10) -> str:
-    """Return a list of column names, with a suggestion for a missing one."""
+    """Return a text that lists column names and suggests a name similar to `wanted`."""
     shown = ", ".join(map(str, names[:max_names]))
     more = "" if len(names) <= max_names else f", ... ({len(names)} columns)"
     near = get_close_matches(wanted, map(str, names), 1)

@@ -72,7 +72,7 @@ _LINES = np.array(
 )
 
 
-#: Which rows of the monk's problems to return.
+#: Values of the option `part` of `monks`.
 MonksPart: TypeAlias = Literal["all", "training"]
 
 
@@ -755,8 +755,8 @@ def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatA
     direction, rest = first - second, X - second
     length = math.sqrt(direction @ direction)
     along = rest @ direction / length
-    # Integral of the normal density around `along` over [0, length], computed in the lower tail to
-    # avoid cancellation.
+    # Integrate the normal density with mean `along` from 0 to `length`. Using the lower tail avoids
+    # cancellation.
     flip = along < length / 2
     near = np.where(flip, along - length, -along)
     far = np.where(flip, along, length - along)

@@ -33,10 +33,10 @@ from pboost.values.options import check_fit, takes_rng
 
 CalibrationMethod: TypeAlias = Literal["platt", "isotonic"]
 METHODS: tuple[CalibrationMethod, ...] = get_args(CalibrationMethod)
-#: Maximum number of Newton steps, relative decrease of the loss at which they stop, and maximum
-#: number of times a step is halved.
+#: Newton's method takes at most `STEPS` steps, halves each step at most `HALVINGS` times, and stops
+#: if the relative decrease of the loss is below `SMALLEST`.
 STEPS, SMALLEST, HALVINGS = 100, 1e-15, 50
-#: Added to the diagonal of the Hessian, which could be singular without it.
+#: This number is added to the diagonal of the Hessian, because the Hessian can be singular.
 RIDGE = 1e-14
 
 
@@ -158,7 +158,9 @@ def calibrate(
             "fit(X, y) by cross-validation"
         )
     if rng is not None:
-        raise ValueError(f"rng: expected None without cv, got {rng!r}; without cv nothing is drawn")
+        raise ValueError(
+            f"rng: expected None without cv, got {rng!r}; random numbers are only used with cv"
+        )
     check_model(model)
     of: Any = model.model if isinstance(model, CalibratedModel) else model
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
@@ -185,7 +187,7 @@ def _out_of_fold(
     generator: np.random.Generator,
     sample_weight: ArrayLike | None,
 ) -> CalibratedModel:
-    """Return the model of all rows, calibrated on out-of-fold decision values."""
+    """Fit a model to all rows and calibrate it on out-of-fold decision values."""
     if not callable(fit):
         raise TypeError(
             "model: expected a function fit(X, y) with cv, got a fitted model; to calibrate it on "

@@ -1,4 +1,4 @@
-"""Cross-validation: error, cost and certificate of models on rows they were not fitted to."""
+"""Cross-validation of models: fit on some folds, and measure error and cost on the other folds."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> flo
     """Return the area under the ROC curve, given probabilities of shape (n, J).
 
     With two classes it is the area for the second class, otherwise the unweighted mean of the
-    one-vs-rest areas. A class is left out if it has no row of positive weight, or all such rows.
-    The result is NaN if no class remains.
+    one-vs-rest areas. A class is left out if none or all of the rows with positive weight belong to
+    it. The result is NaN if no class remains.
     """
     classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
     areas = [_area(code == k, share[:, k], weight) for k in classes]
@@ -130,7 +130,7 @@ def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = Non
 
 
 def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
-    """Return the targets of n rows, or their classes, which must be classes of the model."""
+    """Return the true targets or classes of n rows. The model must have these classes."""
     classes = model.classes
     return as_targets(y, n) if classes is None else classes[class_codes(classes, y, n)]
 
@@ -142,7 +142,7 @@ def row_errors(model: Model, predicted: Array, truth: Array) -> Array:
 
 # The cross-validation
 
-#: Measures beside the error, and their titles in the summary.
+#: Measures other than the error, and their titles in the summary.
 MEASURES = {
     "auc": "AUC",
     "log_loss": "log loss",
@@ -218,7 +218,7 @@ class CrossValidation(Stored):
         return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
 
     def _mean(self, name: str) -> str:
-        """Return the mean of a measure over the folds where it is defined, or an empty text."""
+        """Return the mean of a measure over the folds as text. The text is empty if there is none."""
         values = getattr(self, name)
         if values is None or np.isnan(values).all():
             return ""
@@ -384,7 +384,7 @@ def cross_validate(
 
 
 def _truth(target: Any, n: int, task: str) -> tuple[Any, Array | None]:
-    """Return the targets, classes or `SoftLabels` of n rows, and all classes if there are any."""
+    """Check the target of n rows. Return it, and the distinct classes or None for regression."""
     if task == "regression":
         return as_targets(numbers_given(target), n), None
     if isinstance(target, SoftLabels):

@@ -185,7 +185,7 @@ class Explanation:
 
 
 def _are_words(classes: tuple[object, ...]) -> bool:
-    """Return whether the classes are text, which cannot be mistaken for votes."""
+    """Return whether the classes are text. Text cannot be confused with votes."""
     return bool(classes) and isinstance(classes[0], str)
 
 
@@ -393,7 +393,7 @@ def _one_row(model: Model, x: Any) -> Features:
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
         x = ([[x]], row, x)[min(np.ndim(x), 2)]
-    # A model without base learners has no known features.
+    # A model without base learners does not store its features.
     features = match_columns(model, x) if model.n_features else as_features(x)
     check_finite(features, model.takes_missing)
     _check_one(len(features.values))

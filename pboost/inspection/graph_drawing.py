@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of edge bends; with more, all edges are drawn as straight lines.
 MOST_BENDS = 20_000
-#: Number of passes that order the items of the layers, and that move items along their layer.
+#: Number of passes that reorder the items of each layer, and of passes that move the items.
 SWEEPS, MOVES = 12, 12
 
 
@@ -66,10 +66,11 @@ def depths_of(next_: IntArray) -> list[int]:
 def lay_out(
     next_: IntArray, width: Sequence[float], out_width: Sequence[Sequence[float]], bend: float
 ) -> DrawingLayout:
-    """Return the layout of nodes with these widths and targets `next_` (n, 2), parents first.
+    """Return the layout of a graph in which parents come before their children.
 
-    `out_width` (n, 2) is the width of exits that lead out of the graph, `bend` the width that an
-    edge needs where it crosses a layer.
+    `width` contains the widths of the nodes, and `next_` (n, 2) their targets. `out_width` (n, 2)
+    contains the widths of the exits that lead out of the graph. An edge needs the width `bend` at
+    each layer that it crosses.
     """
     n, layer, widths = len(next_), depths_of(next_), list(width)
     out = _ends(next_, layer, widths, out_width)
@@ -157,7 +158,7 @@ def _first_order(
 def _ordered(
     rows: list[list[int]], up: list[list[int]], down: list[list[int]]
 ) -> tuple[list[list[int]], int]:
-    """Return the order of the items in each layer with the fewest crossings, and their number.
+    """Order the items of each layer. Return the order with the fewest crossings and their number.
 
     Each sweep sorts a layer by the mean position of the neighbors in the previous layer.
     """
@@ -204,7 +205,7 @@ def _moved(
     for row in rows:
         _settle(x, row, [0.0] * len(row), widths)
     for move in range(MOVES):
-        near = up if move % 2 == 0 else down  # children last: parents are centered above them
+        near = up if move % 2 == 0 else down  # the last pass centers parents above children
         for row in rows if near is up else rows[::-1]:
             wanted = [
                 sum(x[other] for other in near[item]) / len(near[item]) if near[item] else x[item]
@@ -242,11 +243,11 @@ def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[fl
 
 #: Characters per line of a node, font size in points, width and height of a character in inches.
 LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
-#: Relative position of a vote on its edge, for a target with a single edge, and for an edge that
-#: crosses a layer, which has reserved space for the vote.
+#: Relative position of a vote on its edge: `FAR` if the target has no other edge, and `PASSING` if
+#: the edge crosses a layer, which has reserved space for the vote.
 FAR, PASSING = 0.65, 1.0
-#: Inches between layers without text, and with text, normally and at least; maximum length in
-#: inches of a side of a new figure.
+#: Lengths in inches: distance of layers without text, normal and minimum distance of layers with
+#: text, and maximum length of a side of a new figure.
 BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
 #: Line widths of edges taken by no row and by all rows, and of edges with an unknown share.
 THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0

@@ -1,4 +1,4 @@
-"""Feature importances: from training, and by permutation."""
+"""Feature importances from training or by permutation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pboost.models.random_forest import RandomForest
 from pboost.models.single_tree import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
-#: Kinds of importance beside the default of each model.
+#: Values of the option `kind` other than the default.
 ImportanceKind: TypeAlias = Literal["impurity"]
 KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 
@@ -67,9 +67,10 @@ def feature_importances(
     DecisionGraph
         The decrease of the certificate at each node: the decrease of the mean exponential loss of
         the rows that reach the node, under the observation model, times their share of the weight
-        (see `reach`). Nodes without a decrease do not count. A node with several features is
-        divided among them: a projection in proportion to ``|coefficient| * spread`` if X is passed,
-        else equally; a separator in proportion to the range of each feature's sum of stumps.
+        (see `reach`). Nodes without a decrease do not count. The decrease at a node with several
+        features is divided among them. For a projection, the parts are proportional to
+        ``|coefficient| * spread`` if X is passed, else equal. For a separator, they are
+        proportional to the range of each feature's sum of stumps.
     Tree, RandomForest
         The weighted decrease of the impurity at each split, by the criterion of the fit. For a
         forest importances are averaged over the trees.
@@ -79,7 +80,7 @@ def feature_importances(
         The decrease of the weighted loss -ln Phi(Y f). The decrease from the constant of a node to
         the constants of its children counts for the feature of the split. The decrease from the
         constant of a leaf to its linear functions is divided in proportion to ``|slope| * spread``.
-        With several trees, the mean weighted by their votes.
+        With several trees, this is the mean weighted by their votes.
     LinearModel
         ``|coefficient| * spread``. Without X, the spread is `scale`, the largest distance from the
         center in training.

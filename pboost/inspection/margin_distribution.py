@@ -210,8 +210,9 @@ def margin_bound(
     -----
     In [1]_ the bound contains, in place of C, the sum of ``w(S_p) prod(sqrt(1 - mu_t**2))`` over
     the paths p. This sum equals C if hypotheses return plus or minus the same number, or constants,
-    as in trees and in chains with symmetric votes; otherwise it is larger than C. It is returned by
-    `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any rows.
+    as in trees and in chains with symmetric votes; otherwise it is larger than C. The sum is
+    returned by `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any
+    rows.
 
     References
     ----------
@@ -422,7 +423,7 @@ def margin_curve(
         return np.asarray(share)
     if not callable(model):
         received = shown(model)
-        raise TypeError(f"model: expected a function that fits a model, with cv, got {received}")
+        raise TypeError(f"model: expected a fit function because cv is passed, got {received}")
     truth: Any = labels_of_rows(y, y_proba, classes)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
@@ -477,7 +478,7 @@ def logistic_margin_curve(
     Returns
     -------
     ndarray of float64, shape (k,)
-        Expected share of margins of at most theta, over the classes given the rows.
+        Expected share of margins of at most theta if the class of each row is random.
 
     Raises
     ------

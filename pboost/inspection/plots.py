@@ -45,7 +45,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated error of the models of `fit_within_budget`, by budget.
+    """Draw the cross-validated error for each budget of `fit_within_budget`.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Errors with standard errors, by the mean number of comparisons per row. Save the plot with
-        ``ax.figure.savefig``.
+        The plot shows errors and standard errors against the mean number of comparisons per row.
+        Save it with ``ax.figure.savefig``.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _error_name(model: Model) -> str:
     return "mean squared error" if model.classes is None else "error"
 
 
-# Training: certificate and errors by step, pruning tables
+# Training curves and pruning tables
 
 
 def plot_training_curve(
@@ -258,7 +258,7 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     """
     check_model(model)
     if not isinstance(model, Tree):
-        raise TypeError(f"model: expected a Tree of fit_pruned_cart, got {shown(model)}")
+        raise TypeError(f"model: expected a Tree fitted by fit_pruned_cart, got {shown(model)}")
     table = model.pruning
     if table is None:
         raise ValueError("model: expected a tree fitted by fit_pruned_cart, got another tree")
@@ -409,7 +409,7 @@ def _held(rows: Features, column: int) -> float:
     if rows.table is not None and rows.table.values_of(column) is not None:
         levels, count = np.unique(values, return_counts=True)
         return float(levels[np.argmax(count)])
-    # A value of the data, because the mean of two values may overflow or not be an integer.
+    # Return a value of the data, because the mean of two values may overflow or not be an integer.
     return float(np.quantile(values, 0.5, method="lower"))
 
 

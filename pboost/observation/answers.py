@@ -1,4 +1,4 @@
-"""Observation models with one table of probabilities per node, and the classes they share.
+"""Base classes of observation models, and the models with one table per node.
 
 An `Observer` is an observation model bound to training data. For each split it returns `Answers`:
 the probabilities that training rows take exit 1. These probabilities are stored per row, or as a
@@ -28,7 +28,7 @@ from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model; None for nodes without a table.
 Tables: TypeAlias = Sequence[FloatArray | None]
-#: Same constant as in `_core/voting.pyx`.
+#: This constant must be equal to `FINER` in `_core/voting.pyx`.
 FINER = 2.0**30
 #: Returns the reach by (side, class), for observation models that need it.
 Reach = Callable[[], FloatArray]
@@ -40,7 +40,7 @@ class Answers:
     Attributes
     ----------
     masses : ndarray of float64, shape (2, 2)
-        Weight by exit and class, in units of the real weights.
+        Weight by exit and class. The weights are real numbers, not the integers of the search.
     table : ndarray of float64, shape (2, 2), or None
         Probability of exit 1 by side and class, as stored in the model.
     """
@@ -191,7 +191,7 @@ def stacked(tables: Tables) -> FloatArray:
 
 
 def side_masses(cut: Cut, weights: Weights) -> FloatArray:
-    """Return the weights (side, class) of a split, in units of the real weights."""
+    """Return the weights (side, class) of a split as real numbers."""
     return np.array(cut.masses, dtype=np.float64) / weights.scale
 
 
@@ -522,7 +522,7 @@ class AdaTree2(TableObservation):
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the table of AdaTree 2: exits are less random for the larger part of a class."""
+        """Return the table of AdaTree 2. Exits are less random on the side with most of a class."""
         stay = (1 - self.strength) + self.strength * ((1 + np.sqrt(side_shares(reach))) / 2)
         return np.stack([1 - stay[0], stay[1]])
 

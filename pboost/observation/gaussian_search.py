@@ -1,7 +1,7 @@
-"""Observation model for features with a known measurement error, with its split search.
+"""Observation model for features with a known measurement error.
 
-The search minimizes the criterion of the expected weights over the bin edges, with each row at the
-middle of its bin. Votes and weights are computed from the true values.
+The split search minimizes the criterion of the expected weights over the bin edges, with each row
+at the middle of its bin. Votes and weights are computed from the true values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NOWHERE = -1
 
 
 class Noise:
-    """Standard deviations of the features, as the search uses them.
+    """Standard deviations of the features in the training data.
 
     Attributes
     ----------
@@ -135,12 +135,13 @@ class NoisyStumpSearch(StumpSearch):
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        looks = d if self._special is None else 2 * d  # missing values above the split, then below
+        # Features with missing values are searched twice: missing values above and below the split.
+        looks = d if self._special is None else 2 * d
         self._mass = np.empty((looks, 4, MAX_BINS))
         self._score = np.empty((looks, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
-        """Return the standard deviations of the groups of each column; assign rows to groups."""
+        """Assign rows to groups. Return the standard deviations of the groups for each column."""
 
         def work(first: int, last: int) -> list[FloatArray]:
             sigmas = []
@@ -398,7 +399,7 @@ def levels(
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
-    """Return the range of thresholds that each group of bins may cross: first, last plus 1."""
+    """Return the first threshold that each group of bins may cross, and the last one plus 1."""
     with np.errstate(over="ignore"):
         first = np.searchsorted(threshold, value[::QUAD] - REACH * sigma)
         last_value = value[

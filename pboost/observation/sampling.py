@@ -47,7 +47,7 @@ from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
 #: Relative increase of an estimate that is more than a rounding error.
 RISE = 1e-12
-#: When to stop sampling a weak classifier, and how to estimate its probabilities.
+#: Rules to stop sampling a weak classifier, and estimators of its exit probabilities.
 StopRule: TypeAlias = Literal["first_increase", "stopwatch"]
 STOPS: tuple[StopRule, ...] = get_args(StopRule)
 CountEstimator: TypeAlias = Literal["map", "ml"]
@@ -100,7 +100,7 @@ class Sample:
                 self._above[k] += sum(masses[:, k].tolist())
 
     def shrink(self) -> float:
-        """Return the estimate of Z, the sum of 2 sqrt(W+ W-) over exits / total weight."""
+        """Return the estimate of Z, which is the sum over exits of 2 sqrt(W+ W-) / total weight."""
         prior = 1 if self._estimator == "map" else 0
         masses = self.weights.masses
         above = [prior * w + a for w, a in zip(masses, self._above, strict=True)]
@@ -372,11 +372,10 @@ def sampled(
 
 
 class StopwatchObserver(Observer):
-    """Observer of "stopwatch": samples a classifier until training the next one is better.
+    """Observer that samples a classifier until training the next one is better.
 
-    The next classifier is trained in advance on the weights of the current estimate, and sampled
-    once. If this classifier is better, the chain uses it in the next round, which has the same
-    weights.
+    The next classifier is trained in advance with the estimated weights, and sampled once. If
+    training it decreases the error faster, the chain uses it in the next round.
 
     Parameters
     ----------
@@ -398,7 +397,7 @@ class StopwatchObserver(Observer):
         self.find = self._find
 
     def _find(self, weights: Weights) -> Any:
-        """Return the classifier that was trained in advance, or else the best for the weights."""
+        """Return the classifier that was trained in advance. If there is none, search for one."""
         return self._next[0] if self._next else self._sampler.find(weights)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:

@@ -152,7 +152,7 @@ class SideBySide:
         self.out = np.full((len(rows), len(class_rows)), LEAST)
 
     def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
-        """Return the values (n, J) of rows for all classes, which the next round overwrites."""
+        """Return the values (n, J) of rows for all classes. The next call overwrites them."""
         for k in self.present_classes:
             tree, values = grown[k]
             kernel.put_beside(values, tree.rows, self.place, k, self.out)
@@ -483,7 +483,7 @@ def _subsamples(
 
 
 def _down(number: float) -> int:
-    """Round a number of rows down, with a tolerance by which 100 * 0.29 becomes 29."""
+    """Round a number of rows down. A tolerance makes 100 * 0.29 equal to 29."""
     return math.floor(number * (1 + 1e-12))
 
 
@@ -494,7 +494,7 @@ def _join(
     mean: FloatArray | None,
     grown: list[Member],
 ) -> SubaggedProbitTrees:
-    """Join base learners to a model without out-of-bag predictions."""
+    """Combine base learners into a model without out-of-bag predictions."""
     assert task.problem.classes is not None
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)

@@ -366,7 +366,7 @@ def fit_probit_tree(
 
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
-    """Check the data and options of a probit tree. The settings do not contain the builder."""
+    """Check the data and options of a probit tree, and return the problem."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
     check_values(data.X, "for linear models")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)

@@ -516,12 +516,12 @@ class SingleTree(Applied):
 
     attributes: ClassVar = """
 tree_ : Tree
-    The tree, with its splits.
+    The fitted tree.
 """
 
     @property
     def tree_(self) -> pb.models.Tree:
-        """The tree, with its splits."""
+        """The fitted tree."""
         check_is_fitted(self)
         tree: pb.models.Tree = getattr(self.model_, "partition", self.model_)
         return tree
@@ -591,7 +591,8 @@ oob_score_ : float
         check_is_fitted(self)
         if self.model_.oob is None or np.isnan(self.model_.oob.error):
             raise AttributeError(
-                "oob_score_: not available, as every base learner was fitted to all training rows"
+                "oob_score_: not available, because every base learner was fitted to all "
+                "training rows"
             )
         return self._score_of_error(self.model_.oob.error)
 

@@ -1,4 +1,4 @@
-"""Prediction cost as a scorer, selection of models by cost, and estimators with a budget."""
+"""Select models by their prediction cost, and fit models within a budget."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class Within(Estimator):
 
     @property
     def curve_(self) -> FloatArray:
-        """Budget, mean comparisons, error and standard error of each budget, shape (k, 4)."""
+        """Budget, mean comparisons, error and standard error for each budget, shape (k, 4)."""
         check_is_fitted(self)
         curve = getattr(self.model_, "curve", None)
         table: FloatArray = np.array(

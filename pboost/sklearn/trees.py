@@ -197,7 +197,7 @@ class RandomForestRegressor(Regressor, Applied, Bagged):
         return model
 
     def _score_of_error(self, error: float) -> float:
-        # Same as sklearn.metrics.r2_score for a constant target.
+        # For a constant target, the score equals sklearn.metrics.r2_score.
         scale = self._oob_variance or error
         return 1.0 - error / scale if scale else 1.0
 

@@ -38,7 +38,7 @@ Bar: TypeAlias = Callable[..., AbstractContextManager[Callable[..., Any] | None]
 
 #: Task of a model.
 Task: TypeAlias = Literal["classification", "regression"]
-#: How the votes of a node's exits are computed from its class weights.
+#: Methods to compute the votes of a node's exits from class weights.
 VoteKind: TypeAlias = Literal["domain", "symmetric"]
 #: Marks an option whose value is derived from other options.
 Auto: TypeAlias = Literal["auto"]
@@ -96,9 +96,10 @@ def first_false(right: Array | np.bool_) -> int:
 
 
 def shown(value: Any) -> str:
-    """Return a short representation of a value for a message: its repr, or its type if too long."""
+    """Return the repr of a value for a message, or its type if the repr is too long."""
     if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
-        return f"an integer of {value.bit_length()} bits"  # Python may not convert it to text
+        # Python may raise an error if such a large integer is converted to text.
+        return f"an integer of {value.bit_length()} bits"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if inspect.isfunction(value) or inspect.isbuiltin(value):
@@ -137,7 +138,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_position(name: str, value: Any, n: int) -> int:
-    """Return an index into n items as a non-negative integer; negative ones count from the end."""
+    """Return an index of n items as an integer >= 0. Negative indices count from the end."""
     try:
         index = operator.index(value)
     except TypeError:

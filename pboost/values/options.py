@@ -146,7 +146,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
 
 
 def checked(group: type, options: Mapping[str, Any]) -> Any:
-    """Return all options of a group, with checks and defaults; ignore other options."""
+    """Return all options of a group, checked and with defaults. Other options are ignored."""
     result = {}
     for name, option in declared(group).items():
         value = options.get(name, option.default)
@@ -157,7 +157,7 @@ def checked(group: type, options: Mapping[str, Any]) -> Any:
 
 
 def filled(group: type, options: Mapping[str, Any]) -> Any:
-    """Return all options of a group, with defaults but without checks."""
+    """Return all options of a group with defaults. The options are not checked."""
     return {
         name: options.get(name, declaration.default)
         for name, declaration in declared(group).items()
@@ -204,7 +204,7 @@ def builder(fit: Fit) -> Fit:
                 error.name_builder(fit.__name__)
             raise
         _refuse_call(fit, args, options)
-        return fit(*args, **options)  # Python raises any other error
+        return fit(*args, **options)  # for other errors, Python's message is clear
 
     # A wrapper by a user copies the attributes of `answering`, so the signature is set on `fit`.
     fit.__signature__ = signature  # type: ignore[attr-defined]
@@ -256,7 +256,7 @@ class Kinds(dict[str, Callable[..., Any]]):
     """Functions that create the values of an option, by name."""
 
     def add(self, make: Fit) -> Fit:
-        """Register a function and check its options as `builder` does; a decorator."""
+        """Decorate a function with `builder` and register it."""
         self[make.__name__] = made = builder(make)
         return made
 
@@ -350,7 +350,7 @@ def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
 
 
 def only_classifies(fit: object) -> bool:
-    """Return whether this is a fit function of pboost without regression."""
+    """Return whether this is a fit function of pboost that does not support regression."""
     return inspect.isfunction(fit) and fit in _PLAIN and "task" not in option_names(fit)
 
 

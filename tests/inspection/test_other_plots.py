@@ -207,7 +207,7 @@ def test_pruning_table():
     np.testing.assert_array_equal(actual["chosen"], [[tree.n_leaves, table.error[table.chosen]]])
     with pytest.raises(ValueError, match="fitted by fit_pruned_cart"):
         pb.plot.pruning(made("cart"))
-    with pytest.raises(TypeError, match="a Tree of fit_pruned_cart"):
+    with pytest.raises(TypeError, match="a Tree fitted by fit_pruned_cart"):
         pb.plot.pruning(made("forest"))
 
 
