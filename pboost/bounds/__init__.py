@@ -202,7 +202,7 @@ def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArr
 
 
 def matryoshka2_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound M_2(T, rho) for trees of two nodes, nested repeatedly in each other.
+    """Return the bound M_2(T, rho) for nested trees of two nodes each.
 
     Parameters
     ----------
@@ -633,7 +633,7 @@ def margin_generalization_bound(
     rich = as_numbers(name, value, 1.0)
     names = f"margin_error, m, theta, confidence_level, {name}"
     share, rows, margin, failing, rich = align(names, share, rows, margin, failing, rich)
-    # For larger N the second term is below 1e-9.
+    # A larger N cannot improve the bound, because the second term is already below 1e-9.
     last = np.maximum(8 / margin**2 * np.log(2e9), 2.0)
     best = np.full(share.shape, np.inf)
     for step in np.linspace(0.0, 1.0, 500):

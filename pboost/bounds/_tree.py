@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pboost.values import Array, FloatArray
 
-#: The series is evaluated at this offset, where its first seven terms give full precision.
+#: Stirling's series is evaluated at this offset, where its first seven terms give full precision.
 SHIFT = 10
 #: B(2k) / (2k (2k-1)) and B(2k) / (2k), where B are the Bernoulli numbers.
 LOG_GAMMA_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
@@ -113,7 +113,7 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
     bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
     outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
     for i, n in enumerate(budgets[1:].tolist(), start=1):
-        parts = _quotients(n)[:-1]  # ascending, so the largest outermost tree comes first
+        parts = _quotients(n)[:-1]  # inner budgets in ascending order: the largest outer tree first
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))

@@ -470,7 +470,7 @@ _SENTENCES = {
     NAMED: "pass it in --categorical-features",
     NAME_OR_ENCODE: "; use --categorical-features for categorical columns",
 }
-#: Pattern of the parts of a library message to convert; quoted text is left unchanged.
+#: Pattern that finds the parts of a library message to convert. Quoted text is not converted.
 _PARTS = re.compile(
     r"""\b(?P<option>\w+)=(?:"(?P<value>[^"]*)"|(?P<word>\w+))|(?<!\w)'[^']*'|\brow\ (?P<row>\d+)\b
     |^(?P<argument>\w+):""",

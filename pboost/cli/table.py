@@ -78,7 +78,7 @@ class Format(NamedTuple):
 
 
 CSV = Format()
-#: Arguments for `pandas.read_csv` without missing values.
+#: Arguments with which `pandas.read_csv` does not read any text as a missing value.
 _AS_TEXT = {"keep_default_na": False, "na_values": []}
 
 

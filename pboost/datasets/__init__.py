@@ -148,7 +148,7 @@ def _monks_rule(k: int, X: FloatArray) -> NDArray[np.bool_]:
 
 
 def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
-    """Return all binary vectors of some length, classified by the parity of the first bits.
+    """Return all binary vectors with `bits` bits, classified by the parity of the first bits.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ def calibrate(
         Number of folds. The calibrator is fitted to out-of-fold decision values, and is then
         combined with a model that is fitted to all rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
-        Source of randomness with `cv`: assigns rows to stratified folds. If `model` has an option
-        `rng` that is not set, each fit receives a generator derived from this one.
+        Source of randomness, which assigns rows to stratified folds with `cv`. If `model` has an
+        option `rng` that is not set, each fit receives a generator derived from this one.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a row of weight k counts as k copies of the row. With `cv`, the
         weights are also passed to the fits.
@@ -302,7 +302,7 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
                 break
             step /= 2
         else:
-            break  # only rounding errors are left
+            break  # no step reduces the loss, apart from rounding errors
         gained, line, loss = loss - new_loss, line - step, new_loss
         if gained <= SMALLEST * loss:
             break

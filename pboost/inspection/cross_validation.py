@@ -66,7 +66,7 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
 def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
-    """Return the weighted mean of values; the sum of the weights may overflow."""
+    """Return the weighted mean of values, even if the sum of the weights would overflow."""
     return float(np.average(values, weights=None if weight is None else weight / weight.max()))
 
 
@@ -218,7 +218,7 @@ class CrossValidation(Stored):
         return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
 
     def _mean(self, name: str) -> str:
-        """Return the mean of a measure over the folds as text. The text is empty if there is none."""
+        """Return the mean of a measure over the folds as text, or "" if there is none."""
         values = getattr(self, name)
         if values is None or np.isnan(values).all():
             return ""

@@ -62,7 +62,7 @@ def calibration_rows(
     X_cal = table_for(model, X_cal)
     n = count_rows(model, X_cal)
     if not n:
-        raise ValueError(f"X_cal: expected calibration rows, got none: nothing can be {done}")
+        raise ValueError("X_cal: expected calibration rows, got none")
     try:
         code = class_codes(classes, y_cal, n)
     except ValueError as error:
@@ -531,7 +531,7 @@ class PredictionSets:
         is_in_set = np.empty(probability.shape, dtype=bool)
         for k, column in enumerate(probability.T):
             score = self.scores[k if self.per_class else 0]
-            # Numbers of calibration rows with a smaller, and with an equal, score.
+            # Count the calibration rows with a smaller score and with an equal score.
             worse = np.searchsorted(score, column, side="left")
             equal = np.searchsorted(score, column, side="right") - worse
             if self.ties == "random":

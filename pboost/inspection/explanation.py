@@ -103,7 +103,7 @@ class Explanation:
         The contribution of each feature; None for graphs whose weak classifiers are functions of a
         row.
     values : ndarray of float64, shape (d,), or None
-        The row, with features in the model's order; None for such graphs.
+        Feature values of the row, in the model's order. None if `contributions` is None.
     names : sequence of str
         Feature names, ``x[j]`` if features have no names.
     explained : {"decision value", "probability", "prediction"}
@@ -175,7 +175,7 @@ class Explanation:
         return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
 
     def _titles(self, columns: list[int]) -> list[str]:
-        """Return the row titles: feature values or, if missing, values with the same branch."""
+        """Return the row titles. For a missing value, the title lists values with the same branch."""
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))
@@ -381,7 +381,7 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
     functions, x = functions_of(model), table_for(model, x)
     if not is_frame(x):
         x, shape = as_array(x), functions.row_shape
-        # A row in the shape that the functions expect becomes a matrix of one row.
+        # If x has the shape of a single row, convert it to an array of one row.
         x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
     rows = match_rows(model, x)
     _check_one(rows.n_rows)

@@ -412,7 +412,7 @@ def _of_values(
         best = int(np.argmax(value))
         number = f"{value[best]:.3g}" if trees.link == "shares" else f"{value[best]:+.4f}"
         return f"{classes[best]}: {number}", f"C{best % COLOURS}"
-    if trees.target is not None:  # one tree per class: the value is for or against this class
+    if trees.target is not None:  # each tree belongs to a class; positive values favor this class
         return signed(value), f"C{trees.target[tree] % COLOURS}" if value[0] > 0 else PLAIN
     return signed(value), f"C{int(value[0] > 0)}"
 

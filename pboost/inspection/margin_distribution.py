@@ -125,7 +125,7 @@ def margin_error(
     Returns
     -------
     float, or ndarray of float64 of the shape of `theta`
-        At ``theta=0`` it is the training error, if rows with decision value 0 count as errors.
+        At ``theta=0`` it is the error on these rows, if decision values of 0 count as errors.
 
     Raises
     ------

@@ -30,7 +30,7 @@ from pboost.weak.real import RealLearner
 Tables: TypeAlias = Sequence[FloatArray | None]
 #: This constant must be equal to `FINER` in `_core/voting.pyx`.
 FINER = 2.0**30
-#: Returns the reach by (side, class), for observation models that need it.
+#: Function that returns the reach by (side, class). Only some observation models call it.
 Reach = Callable[[], FloatArray]
 
 

@@ -44,7 +44,7 @@ VoteKind: TypeAlias = Literal["domain", "symmetric"]
 Auto: TypeAlias = Literal["auto"]
 
 INT32_MAX = np.iinfo(np.int32).max
-#: Maximum number of nodes or leaves of a tree. Kernels count two exits per node.
+#: Maximum number of nodes or leaves of a tree. The number of exits must fit in 32 bits.
 MOST_NODES = INT32_MAX // 2
 #: Maximum length of a value that is quoted in a message.
 LONGEST = 80

@@ -42,7 +42,7 @@ OF_BUILDERS = {"fit", "base_learner", "model"}
 LIKE = 0.75
 #: Parameter in a docstring: names, type, description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
-#: Complete entry of a parameter in a docstring, and the placeholder for a group of options.
+#: Pattern of a parameter's entry in a docstring, and the placeholder for a group of options.
 ENTRY = re.compile(r"^(\S.*\n)((?:    .*\n)*)", re.MULTILINE)
 REST = "**options"
 TITLE = "Parameters\n----------\n"
@@ -60,7 +60,7 @@ class MulticlassError(ValueError):
         self.message, self.instead = message, instead
 
     def name_builder(self, name: str) -> None:
-        """Append the hint with the name of the called function."""
+        """Add a hint that contains the name of the called function to the message."""
         if self.instead:
             self.args = (f"{self.message}: {self.instead.format(name)}",)
 
@@ -377,8 +377,7 @@ def _no_fit(name: str, fit: object, caller: Callable[..., object]) -> TypeError:
     is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
     hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""
     return TypeError(
-        f"{name}: expected a fit function such as fit_cart, a function of X and y, got {shown(fit)}"
-        + hint
+        f"{name}: expected a function of X and y such as fit_cart, got {shown(fit)}" + hint
     )
 
 
