@@ -62,7 +62,7 @@ WORDS = {
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Argument parser with one-line errors and without abbreviated options."""
+    """Argument parser that prints one-line errors and rejects abbreviated options."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options["allow_abbrev"] = False
@@ -200,7 +200,7 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
-    """Add data and model options; options not given are absent from the namespace."""
+    """Add data and model options. They have no defaults in the namespace."""
     parser.add_argument(
         "train",
         metavar="TRAIN.csv",

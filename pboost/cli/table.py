@@ -38,7 +38,7 @@ _PARQUET = b"PAR1"
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _TRUTH = {"true": True, "false": False}
-#: Text columns with at least this fraction of numbers are numeric; other text is an error.
+#: A text column with at least this fraction of numbers is numeric. Other text in it is an error.
 MOSTLY = 0.5
 #: Maximum number of categories that are printed for a column.
 MOST_LEVELS = 10

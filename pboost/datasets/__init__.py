@@ -52,7 +52,7 @@ _Labels: TypeAlias = NDArray[np.int64]
 
 #: Number of values of the six attributes of the monk's problems.
 _MONKS_VALUES = (3, 3, 2, 3, 4, 2)
-#: One bit per example, in the order of `monks`: set if it is in the published training set.
+#: One bit per example, in the order of `monks`. It is 1 for examples of the training set.
 _MONKS_TRAINING = {
     1: "0c0024300a40698d2110071c22225b1057a30cdb021909123804d5"
     "87200280884904e004c09010901410814100c400a2a10571870055",
@@ -641,7 +641,7 @@ def ringnorm_probability(X: ArrayLike) -> FloatArray:
 
 #: The three base waves (3, 21): triangles of height 6 centered at the features 11, 15 and 7.
 _WAVES = np.maximum(6.0 - np.abs(np.arange(1, 22) - np.array([[11], [15], [7]])), 0)
-#: The two waves that each class mixes; the random weight belongs to the first.
+#: The two waves that each class mixes. The first wave has the random weight.
 _MIXED = np.array([[0, 1], [0, 2], [1, 2]])
 
 

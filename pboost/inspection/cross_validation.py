@@ -61,7 +61,7 @@ from pboost.values import (
 )
 from pboost.values.options import BarOptions, builder, check_fit, takes_rng, unwrapped
 
-#: Probabilities are clipped to this distance from 0 and 1 before the logarithm.
+#: Smallest probability in the log loss.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
@@ -95,7 +95,7 @@ def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | Non
 def log_loss(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the mean of -log of the probabilities (n, J) of the true classes.
 
-    Probabilities are clipped to a distance of 2**-52 from 0 and 1, so that the result is finite.
+    Probabilities are clipped to [2**-52, 1 - 2**-52], so that the result is finite.
     """
     of_truth = share[np.arange(len(share)), code]
     return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
@@ -172,7 +172,7 @@ class CrossValidation(Stored):
     test_fold : ndarray of int32, shape (n,)
         The fold in which each row was tested.
     certificate_note : str
-        How to read the certificates; empty if observations are exact.
+        Explanation of the certificates. It is empty if observations are exact.
     task : {"classification", "regression"}
         The task of the models.
     auc : ndarray of float64, shape (folds,), or None
@@ -181,10 +181,10 @@ class CrossValidation(Stored):
         two classes it is the mean of the one-vs-rest areas. NaN if all test rows of a fold have the
         same class.
     log_loss, brier : ndarray of float64, shape (folds,), or None
-        Log loss and Brier score, for classification. Probabilities are clipped to a distance of
-        2**-52 from 0 and 1 for the log loss. The Brier score is the mean squared error of the
-        probability of the second class or, with more than two classes, the sum over all classes.
-        NaN if the model has no probabilities.
+        Log loss and Brier score, for classification. For the log loss, probabilities are clipped to
+        [2**-52, 1 - 2**-52]. The Brier score is the mean squared error of the probability of the
+        second class or, with more than two classes, the sum over all classes. NaN if the model has
+        no probabilities.
     proven_cost : ndarray of float64, shape (folds,), or None
         The cost if the prediction of a row stops as soon as the remaining votes cannot change the
         class; NaN for models that do not support this.
@@ -292,8 +292,8 @@ def cross_validate(
         ``functools.partial(pb.fit_adaboost, n_estimators=100)``. If sample weights are passed, it
         is also called with ``sample_weight``; if class probabilities are passed, it is called with
         ``y_proba`` and ``classes`` instead of y. If it is a ``functools.partial`` with
-        ``observation=pb.observation.gaussian(sigma)`` and one error per cell, each fit receives the
-        errors of its training rows.
+        ``observation=pb.observation.gaussian(sigma)``, and `sigma` has one row per row of X, each
+        fit receives the rows of `sigma` for its training rows.
     X : array_like of shape (n, d), data frame or SortedColumns
         Features. `fit` receives rows of the same type: arrays or data frames. Sorted columns are
         not sorted again for each fold.
@@ -524,7 +524,7 @@ def fold_fits(
 
 
 def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[..., Model]:
-    """Return `fit` with the errors of its option `observation` restricted to these rows."""
+    """Return `fit` with the standard deviations of its option `observation` for these rows."""
     observation: Any = unwrapped(fit)[1].get("observation")
     sigma = np.asarray(getattr(observation, "sigma", 0.0))
     if sigma.ndim < 2 or len(sigma) != n:

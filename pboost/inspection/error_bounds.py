@@ -140,7 +140,7 @@ class ErrorBound:
     certificate : float
         The model's certificate, an upper bound on the training error; NaN if it has none.
     certificate_note : str
-        How to read the certificate; empty if observations are exact.
+        Explanation of the certificate. It is empty if observations are exact.
     cost : float
         Mean number of comparisons per calibration row, with early exits if the model has them.
     whole_cost : float
@@ -369,7 +369,8 @@ def risk_threshold(
 
     The method is Learn then Test [1]_. Thresholds are tested in order, starting at one that makes
     no error of this kind. Tests stop at the first threshold for which a binomial test cannot show
-    that the error rate is within the limit. The previous threshold is returned.
+    that the error rate is within the limit. The previous threshold makes the fewest errors on the
+    other class and is returned.
 
     Parameters
     ----------
@@ -406,8 +407,8 @@ def risk_threshold(
     Notes
     -----
     The order of the tests must not depend on the rows. This holds because the risk never decreases
-    along the sequence. Thresholds between two probabilities need no test of their own, and the
-    sequence ends at the probability of the calibration row that is one error too many.
+    along the sequence. The test has the same result for all thresholds between two calibration
+    probabilities, so one of them is tested.
 
     References
     ----------

@@ -86,8 +86,8 @@ class PathTest:
 class Explanation:
     """Contributions of the features to the prediction for one row.
 
-    ``print`` shows the path of the row in a decision graph, and for other models the contributions,
-    the largest first.
+    For a decision graph, ``print`` shows the path of the row. For other models, it shows the
+    contributions in decreasing order.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Explanation:
         return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
 
     def _titles(self, columns: list[int]) -> list[str]:
-        """Return the row titles. For a missing value, the title lists values with the same branch."""
+        """Return the row titles. If a value is missing, list values with the same branch."""
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))

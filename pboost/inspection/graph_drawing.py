@@ -54,7 +54,7 @@ class DrawingLayout:
 
 
 def depths_of(next_: IntArray) -> list[int]:
-    """Return the length of the longest path to each node; parents come first."""
+    """Return the length of the longest path to each node. Parents must precede children."""
     depth = [0] * len(next_)
     for node, leads in enumerate(next_.tolist()):
         for to in leads:

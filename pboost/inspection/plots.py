@@ -138,9 +138,9 @@ def plot_training_curve(
     Returns
     -------
     matplotlib.axes.Axes
-        One line each for the certificate of a graph or the training loss of gradient boosting; the
-        validation error or loss, if there was a validation set; and the misclassification rate or
-        mean squared error on X.
+        The plot has a line for the certificate of a graph or the training loss of gradient
+        boosting. Further lines show the validation error or loss, if there was a validation set,
+        and the misclassification rate or mean squared error on X.
 
     Raises
     ------
@@ -325,8 +325,8 @@ def plot_regions(
     ImportError
         If matplotlib is not installed.
     ValueError, TypeError
-        If `features` are not two different features of the model, or one has no finite value in
-        X, or if the model uses functions of a row.
+        If `features` are not two different features of the model, if a feature has no finite
+        value in X, or if the model uses functions of a row.
 
     Examples
     --------

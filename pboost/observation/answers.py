@@ -223,8 +223,8 @@ def exit_sums(
 ) -> NDArray[np.int64]:
     """Return the weights (exit, class) of rows that take exit 1 with probability `above`.
 
-    Negative values of `above` are minus the probability of exit 0. The sums are exact: each is a
-    pair of integers (2, 2, 2), in units of ``1 / scale`` and ``1 / (scale * FINER)``.
+    Negative values of `above` are minus the probability of exit 0. The result (2, 2, 2) has two
+    integers per sum, in units of ``1 / scale`` and ``1 / (scale * FINER)``, so sums are exact.
     """
 
     def add(start: int, stop: int) -> NDArray[np.int64]:

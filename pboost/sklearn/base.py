@@ -124,8 +124,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         reject_masked("y", y)  # scikit-learn would use the masked values
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
             refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")
-        # The fit function also checks arrays. On small data, scikit-learn's check takes longer than
-        # the fit.
+        # The fit function checks arrays. scikit-learn does not check them again here, because its
+        # check is slow on small data.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)
         if is_soft or reads_tables:
@@ -683,7 +683,7 @@ class _Brief(str):
 
 
 def _brief(value: Any) -> object:
-    """Return a parameter as `repr` shows it; data are represented by type and shape."""
+    """Return a parameter for the repr of an estimator. Data are shown by type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
     text = shown(value)

@@ -125,7 +125,7 @@ def install_hint(extra: str, package: str) -> str:
 
 
 def hint_missing_call(value: Any) -> str:
-    """Return the hint to call a function or class that was passed instead of its result."""
+    """Return a hint to call `value` if it is a function or class."""
     is_one = inspect.isfunction(value) or isinstance(value, type)
     return f"; call it: {value.__name__}(...)" if is_one else ""
 
