@@ -334,10 +334,12 @@ def pac_bayes_bound(
     ValueError
         If a number is out of range.
 
-    Notes ----- This is Maurer's bound [1]_. The error of the vote is at most twice the bound. For
-    100 trees with an error of 20 % each, this gives at least 40 %, even if the vote is much better.
-    With rows that were not used for training, `clopper_pearson_upper` of the errors of the vote is
-    always smaller.
+    Notes
+    -----
+    This is Maurer's bound [1]_. The error of the vote is at most twice the bound. For 100 trees
+    with an error of 20 % each, this gives at least 40 %, even if the vote is much better. With rows
+    that were not used for training, `clopper_pearson_upper` of the errors of the vote is always
+    smaller.
 
     References
     ----------
