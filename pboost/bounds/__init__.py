@@ -655,7 +655,7 @@ def _crowd(T: ArrayLike, gamma: ArrayLike, min_gamma: float = -0.5) -> list[Floa
 
 
 def members_needed(n: ArrayLike) -> float | FloatArray:
-    """Return ln(n)**2; `subagging_bound` requires more base learners than this number.
+    """Return ln(n)**2. `subagging_bound` requires a larger number of base learners.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bounds on error rates for new rows, from error counts, and PAC-Bayes bounds on votes."""
+"""Bounds on error rates for new rows, computed from error counts, and PAC-Bayes bounds."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def as_numbers(
 
 
 def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
-    """Return `value` as integers >= minimum, in float64."""
+    """Return `value` as float64 numbers that are integers >= minimum."""
     numbers = as_numbers(name, value, minimum)
     if (wrong := numbers[numbers != np.floor(numbers)]).size:
         raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")

@@ -1,4 +1,4 @@
-"""The bound F(T, rho) of a boosted tree in full precision, and the best nesting of trees.
+"""Compute the bound F(T, rho) of a boosted tree and find the best nesting of trees.
 
 F is a ratio of Gamma functions at two points less than 1 apart. A difference of library log-gamma
 values would lose all digits for large T, so differences are computed for each term of Stirling's
@@ -78,7 +78,7 @@ def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return the logarithm of a bound, computed from the bound and from 1 - bound."""
+    """Return the logarithm of a bound, given the bound and 1 - bound."""
     low = bound < 0.5
     with np.errstate(divide="ignore"):
         return np.where(low, np.log(bound), np.log1p(-np.where(low, 0.0, rest)))

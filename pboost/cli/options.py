@@ -96,12 +96,12 @@ def columns(text: str) -> int | str | None:
 
 
 def depth(text: str) -> int | None:
-    """Parse a maximum depth, or "none" for no limit; some models allow 0."""
+    """Parse a maximum depth, or "none" for no limit. Some models allow 0."""
     return None if text == "none" else integer(0)(text)
 
 
 def threads(text: str) -> int | None:
-    """Parse a number of threads: -1 for all cores, "none" for an automatic choice."""
+    """Parse a number of threads. -1 means all cores, and "none" an automatic choice."""
     if text == "none":
         return None
     return -1 if text == "-1" else count(text)
@@ -134,7 +134,7 @@ def one_of(choices: tuple[str, ...]) -> TextReader:
 
 
 def names(text: str) -> list[str]:
-    """Parse comma-separated column names; names with a comma are quoted, as in CSV."""
+    """Parse comma-separated column names. As in CSV, names with a comma are quoted."""
     return next(csv.reader([text]), [])
 
 

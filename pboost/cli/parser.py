@@ -1,4 +1,4 @@
-"""Parser of the command line: commands and options."""
+"""Parser for the commands and options of the command line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parse the command line; raise UsageError with a suggestion for unknown options."""
+    """Parse the command line. For unknown options, raise UsageError with a suggestion."""
     words = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
     options, unknown = build_parser().parse_known_args(words)
     if not unknown:

@@ -29,7 +29,7 @@ class UsageError(Exception):
 
 
 def require(module: str, extra: str) -> Any:
-    """Import an optional dependency; if it is missing, the error explains how to install it."""
+    """Import an optional dependency. If it is missing, the error explains how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Read and write tables, and determine the types of their columns."""
+"""Read and write tables and determine the types of their columns."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _read_parquet(file: io.BytesIO, path: str, form: Format) -> DataFrame:
 
 
 def _checked(table: DataFrame | None, header: Sequence[str], path: str) -> DataFrame:
-    """Return a table; raise CommandError if it is empty or two columns have the same name."""
+    """Return a table. Raise CommandError if it is empty or two columns have the same name."""
     names = Counter(name for name in header if name)
     twice = next((name for name in names if names[name] > 1), None)
     if twice is not None:
@@ -179,7 +179,7 @@ def write_table(table: DataFrame, path: str, form: Format = CSV) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write to standard output; replace characters that its encoding does not support."""
+    """Write to standard output. Replace characters that its encoding does not support."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
 
@@ -235,7 +235,7 @@ def split_table(
 
 
 def _numbers(table: DataFrame, name: str, form: Format) -> FloatArray:
-    """Return a column of finite numbers as floats; reject missing values."""
+    """Return a column of finite numbers as floats. Reject missing values."""
     _check_numbers(table, name, form)
     _check_present(table, name)
     return as_features(table[[name]]).values[:, 0].astype(np.float64)
@@ -346,7 +346,7 @@ def _check_numbers(
 
 
 def _refuse_texts(column: DataFrame, name: str, form: Format, *, can_drop: bool) -> None:
-    """Raise CommandError for the first text in a numeric column, with a hint."""
+    """Raise a CommandError with a hint for the first text in a numeric column."""
     texts = column.map(lambda value: form.pointed(value) if isinstance(value, str) else value)
     numbers = require("pandas", "cli").to_numeric(texts, errors="coerce")
     wrong = (numbers.isna() & column.notna()).to_numpy()

@@ -1,4 +1,4 @@
-"""Synthetic classification problems, with their true class probabilities.
+"""Synthetic classification problems and their true class probabilities.
 
 By default `monks`, `parity`, `tic_tac_toe` and `balance_scale` return all examples of a problem.
 The other functions return random samples.
@@ -259,7 +259,7 @@ def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
 
 
 def _grid(values: Sequence[Sequence[Any]]) -> FloatArray:
-    """Return all combinations of the columns' values, in lexicographic order."""
+    """Return all combinations of the columns' values in lexicographic order."""
     axes = np.meshgrid(*values, indexing="ij")
     return np.stack([axis.ravel() for axis in axes], axis=1).astype(np.float64)
 
@@ -394,7 +394,7 @@ def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> F
 
 
 def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _Labels]:
-    """Draw the XD6 problem: a disjunction of three 3-bit conjunctions, and an irrelevant bit.
+    """Draw rows of the XD6 problem, a disjunction of three conjunctions of three bits.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ _MEAN = 2 / math.sqrt(_COLUMNS)
 
 
 def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw two normal classes with unit covariance and opposite means, in 20 dimensions.
+    """Draw two normal classes in 20 dimensions with unit covariance and opposite means.
 
     Parameters
     ----------
@@ -768,7 +768,7 @@ def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatA
 def mease_wyner(
     n: int, rng: Seed = None, *, q: float = 0.1, E: int = 5, d: int = 10
 ) -> tuple[FloatArray, _Labels]:
-    """Draw uniform points in a cube, classified by a plane through its center, with label noise.
+    """Draw uniform points in a cube that a plane divides into two classes, with label noise.
 
     Parameters
     ----------
@@ -858,7 +858,7 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
 
 
 def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
-    """Check X and return it as float64 rows; `more` allows more than `n_columns` columns."""
+    """Check X and return it as float64. `more` allows more than `n_columns` columns."""
     features = as_features(X)
     check_finite(features)
     width = features.values.shape[1]
@@ -887,7 +887,7 @@ NINE_CIRCLES_RADIUS = 1 / 9
 
 
 def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw the nine-circles problem: one class inside nine circles, the other outside.
+    """Draw rows of the nine-circles problem, with one class inside nine circles.
 
     The circles form a 3 by 3 grid in the unit square. Rows of class +1 are uniform in the circles,
     rows of class -1 in the rest of the square, so the classes do not overlap.

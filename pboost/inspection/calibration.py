@@ -174,7 +174,7 @@ def calibrate(
 
 
 def _n_maps(n_labels: int) -> int:
-    """Return the number of calibrators: one for binary models, else one per class."""
+    """Return the number of calibrators: 1 for a binary model, else one per class."""
     return 1 if n_labels == 2 else n_labels
 
 
@@ -263,7 +263,7 @@ def _mapped(
 
 
 def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept of Platt's logistic function; slope 0 if all values are equal."""
+    """Return the slope and the intercept of Platt's logistic function."""
     ones, others = weight[is_one].sum(), weight[~is_one].sum()
     target = np.where(is_one, (ones + 1) / (ones + 2), 1 / (others + 2))
     weight = weight / weight.sum()
@@ -281,7 +281,7 @@ def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> t
 
 
 def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept with the least cross-entropy, for centered and scaled values."""
+    """Return the slope and the intercept that minimize the cross-entropy for scaled values."""
 
     def loss_at(line: FloatArray) -> float:
         odds = line[0] * z + line[1]
@@ -312,7 +312,7 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
 def isotonic(
     value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the knots, and the probabilities at them, of the weighted isotonic regression.
+    """Return the knots of the weighted isotonic regression and the probabilities at the knots.
 
     Rows with equal values are pooled. Only the first and last knot of each constant stretch are
     kept.

@@ -1,4 +1,4 @@
-"""Cross-validation of models: fit on some folds, and measure error and cost on the other folds."""
+"""Cross-validate models: measure error and cost on rows that were not used for training."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def absolute_error(
 
 
 def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
-    """Return the coefficient of determination R²; NaN if the true values are all equal."""
+    """Return the coefficient of determination R², or NaN if the true values are all equal."""
     around = truth - weighted_mean(truth, weight)
     scale = np.abs(around).max()  # squares of large values would overflow
     if not scale > 0 or (truth == truth[0]).all():
@@ -136,7 +136,7 @@ def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
 
 
 def row_errors(model: Model, predicted: Array, truth: Array) -> Array:
-    """Return the squared error of each prediction, or whether its class is wrong."""
+    """Return the squared error of each prediction for regression, else 1 for a wrong class."""
     return (predicted - truth) ** 2 if model.classes is None else predicted != truth
 
 
@@ -154,7 +154,7 @@ MEASURES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossValidation(Stored):
-    """Result of a cross-validation; ``print`` shows it.
+    """Result of a cross-validation. ``print`` shows it.
 
     Attributes
     ----------
@@ -426,7 +426,7 @@ def _tested(
 
 
 def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
-    """Return the mean costs with the exits of the model, with proven exits and without exits."""
+    """Return three mean costs: with the model's exits, with proven exits and without exits."""
     cost = weighted_mean(prediction_cost(model, rows), weight)
     full_cost, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
@@ -444,7 +444,7 @@ def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str
 def _classes(
     truth: Any, classes: Array, weight: FloatArray | None
 ) -> tuple[slice | NDArray[np.integer], NDArray[np.integer], FloatArray | None]:
-    """Return row numbers, class codes and weights, with one entry per row and possible class."""
+    """Return the row number, class code and weight for each row and each possible class."""
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(classes, truth), weight
     class_data = truth.expanded(weight)
@@ -463,7 +463,7 @@ def _of_shares(
     classes: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
-    """Return measures of the probabilities of all classes; the model may lack some of them."""
+    """Return measures of the class probabilities. The model may lack some of the classes."""
     try:
         probabilities = predict_proba(model, rows)[at]
     except NotImplementedError:  # losses such as hinge have no probabilities

@@ -36,7 +36,7 @@ LEAST_SHARE, MOST_CHANCE = 0.1, 1e-4
 
 
 class Calibration(NamedTuple):
-    """Calibration rows of a classifier, with their class codes."""
+    """Calibration rows of a classifier and their class codes."""
 
     X: TableLike
     code: NDArray[np.intp]
@@ -80,7 +80,7 @@ def calibration_rows(
 
 
 def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Digest | None:
-    """Return the hashes of calibration rows, and warn if many were used in training.
+    """Return the hashes of calibration rows. Warn if many rows were used in training.
 
     Return None if the model uses functions of a row. If there are few distinct rows, some
     calibration rows equal training rows by chance (see `DigestOverlap`). The warning is issued only
@@ -122,7 +122,7 @@ def is_seen(seen: DigestOverlap) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorBound:
-    """Bounds on the error of a classifier, made by `error_bound`; ``print`` shows them.
+    """Bounds on the error of a classifier, returned by `error_bound`. ``print`` shows them.
 
     Attributes
     ----------
@@ -307,7 +307,7 @@ RISKS: dict[str, int] = dict(zip(get_args(Risk), (1, 0), strict=True))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskThreshold:
-    """Threshold that limits a risk, made by `risk_threshold`; ``print`` shows it.
+    """Threshold that limits a risk, returned by `risk_threshold`. ``print`` shows it.
 
     Attributes
     ----------
@@ -486,7 +486,7 @@ TIES: tuple[Ties, ...] = get_args(Ties)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionSets:
-    """Predictor of sets of classes, made by `prediction_sets`; ``print`` shows a summary.
+    """Predictor of sets of classes, returned by `prediction_sets`. ``print`` shows a summary.
 
     Attributes
     ----------
@@ -541,7 +541,7 @@ class PredictionSets:
         return is_in_set
 
     def predict(self, X: TableLike, *, rng: Seed = None) -> list[tuple[object, ...]]:
-        """Return the prediction set of each row, as a tuple of classes.
+        """Return the prediction set of each row as a tuple of classes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Explanations of single predictions, and the leaves and paths of rows in trees."""
+"""Explain single predictions, and find the leaves and paths of rows in trees."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Explanation:
     """Contributions of the features to the prediction for one row.
 
     For a decision graph, ``print`` shows the path of the row. For other models, it shows the
-    contributions in decreasing order.
+    contributions in decreasing order of absolute value.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Explanation:
     __hash__ = None  # type: ignore[assignment]
 
     def order(self) -> list[int]:
-        """Return the features with nonzero contributions, the largest contribution first."""
+        """Return the features with nonzero contributions, in decreasing order of absolute value."""
         if self.contributions is None:
             return []
         size = np.abs(self.contributions).reshape(len(self.contributions), -1).max(axis=1)
@@ -162,7 +162,7 @@ class Explanation:
         return "\n".join([*lines, self.left] if self.left else lines)
 
     def _summary(self) -> list[str]:
-        """Return the table of contributions, or only the score if comparisons are shown."""
+        """Return a table of the contributions, or of the score if comparisons are shown."""
         number = "+.6g" if self.explained == "prediction" else "+.4f"
         order = [] if self.tests else self.order()
         if order and self.contributions is not None and self.values is not None:
@@ -190,14 +190,14 @@ def _are_words(classes: tuple[object, ...]) -> bool:
 
 
 def _by_label(classes: tuple[object, ...], votes: float | tuple[float, ...] | FloatArray) -> str:
-    """Return the votes as text, each preceded by its class."""
+    """Return the votes as text with their classes."""
     return ", ".join(
         f"{label} {vote:+.4f}" for label, vote in zip(classes, np.ravel(votes), strict=True)
     )
 
 
 def _table(titles: list[str], cells: list[list[str]], classes: tuple[object, ...]) -> list[str]:
-    """Return the lines of a table, with the classes as column titles if there are any."""
+    """Return the lines of a table. Classes, if there are any, are its column titles."""
     if classes:
         titles, cells = ["", *titles], [[repr(label) for label in classes], *cells]
     width = max(map(len, titles))
@@ -333,7 +333,7 @@ def _path(
     row: FloatArray | None,
     parts: FloatArray | None,
 ) -> Explanation:
-    """Return the explanation for a graph, with the comparisons on the path of the row."""
+    """Return the explanation for a graph. It contains the comparisons on the path of the row."""
     names, tests = input_names(model), []
     classes = tuple(model.classes.tolist()) if model.n_votes > 1 else ()
     total = np.asarray(model.bias, dtype=np.float64)
@@ -389,7 +389,7 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
 
 
 def _one_row(model: Model, x: Any) -> Features:
-    """Return one row as float64 features, in the model's order."""
+    """Return the features of one row as float64 in the model's order."""
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
         x = ([[x]], row, x)[min(np.ndim(x), 2)]

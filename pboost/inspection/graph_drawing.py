@@ -27,7 +27,7 @@ SWEEPS, MOVES = 12, 12
 
 @dataclass(frozen=True, slots=True)
 class DrawingLayout:
-    """Positions of nodes and edges; x grows to the right, layers are numbered from the top.
+    """Positions of nodes and edges. x grows to the right, and layer 0 is at the top.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def lay_out(
 def _ends(
     next_: IntArray, layer: list[int], widths: list[float], out_width: Sequence[Sequence[float]]
 ) -> dict[tuple[int, int], int]:
-    """Return items for the exits that lead out of the graph, and append their layers and widths."""
+    """Create an item for each exit that leads out of the graph. Append its layer and width."""
     out: dict[tuple[int, int], int] = {}
     for node, exit_ in np.argwhere(next_ == OUT).tolist():
         out[node, exit_] = len(widths)
@@ -118,7 +118,7 @@ def _chains(
     widths: list[float],
     bend: float,
 ) -> dict[tuple[int, int], list[int]]:
-    """Return the items on the edge of each exit, and append layers and widths of its bends."""
+    """Return the items on the edge of each exit. Append the layers and widths of the bends."""
     ends = {
         (node, exit_): out[node, exit_] if to == OUT else to
         for node, leads in enumerate(next_.tolist())
@@ -216,7 +216,7 @@ def _moved(
 
 
 def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[float]) -> None:
-    """Place the items of a layer, without overlap, as close as possible to their targets.
+    """Place the items of a layer as close as possible to their targets without overlap.
 
     Minimizes the sum of squared distances by pooling adjacent items that would overlap.
     """
@@ -290,7 +290,7 @@ class Drawn:
     is_swapped: NDArray[np.bool_] | None = None
 
     def gid(self, kind: str, node: int, position: int) -> str:
-        """Return the id of an exit, with its number in the model."""
+        """Return the id of an exit, which contains the exit number in the model."""
         is_swapped = self.is_swapped is not None and self.is_swapped[node]
         return f"{kind}-{node}-{1 - position if is_swapped else position}"
 
@@ -401,7 +401,7 @@ def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
 
 
 def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[float, float]:
-    """Return a point on the first part of an edge: t = 0 at its node, t = 1 at the next layer."""
+    """Return a point of an edge. t = 0 is at the node, and t = 1 is at the next layer."""
     (x, above), (to, below) = way[:2]
     along, aside = t * t * (3 - 2 * t), 4 * t * (1 - t) * bow
     down = 1.5 * t * (1 - t) + t**3
@@ -409,7 +409,7 @@ def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[fl
 
 
 def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) -> None:
-    """Draw a curve for each exit, from its node to its target."""
+    """Draw a curve from each node to the target of each exit."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -471,7 +471,7 @@ def _draw_texts(
 
 
 def _draw_dots(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
-    """Draw nodes and outer exits as dots, without texts."""
+    """Draw nodes and outer exits as dots without texts."""
     n = len(drawn.next)
     ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
     ends = list(layout.out.items())

@@ -33,7 +33,7 @@ KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 def feature_importances(
     model: Model, kind: ImportanceKind | None = None, *, X: TableLike | None = None
 ) -> FloatArray:
-    """Return the importance of each feature, computed from the training data.
+    """Return the importance of each feature in the training data.
 
     Parameters
     ----------
@@ -209,9 +209,10 @@ def permutation_importance(
 def _shuffled(
     model: Model, X: TableLike
 ) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
-    """Return the number of rows and features, and a function that permutes one feature.
+    """Return the numbers of rows and features, and a function that shuffles one feature.
 
-    Models that use functions of a row receive rows in the user's type, other models float arrays.
+    Models that use functions of a row receive rows in the user's type. Other models receive
+    float arrays.
     """
     if not reads_columns(model):
         matched = match_rows(_reader(model), X)
@@ -231,7 +232,7 @@ def _shuffled(
 
 
 def _reader(model: Model) -> Any:
-    """Return the model, or a base learner of it, that stores the features of the training data."""
+    """Return the model or one of its base learners that stores the training features."""
     if not isinstance(model, Ensemble):
         return model
     for member in model.models:

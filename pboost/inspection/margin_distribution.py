@@ -320,7 +320,7 @@ def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -
 def _of_labels(
     score: FloatArray, truth: Any, weight: FloatArray | None, scale: str
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return margins and their weights, given decision values and the classes of rows.
+    """Return the margins and weights for decision values and classes of rows.
 
     With `SoftLabels`, each possible class of a row has its own margin.
     """
@@ -358,7 +358,7 @@ def margin_curve(
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
-    """Return the margin error at each theta, for a fitted model or by cross-validation.
+    """Return the margin error at each theta on the given rows or by cross-validation.
 
     Parameters
     ----------

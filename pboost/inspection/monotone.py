@@ -83,7 +83,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
 
 
 class _Leaves:
-    """The leaves of a tree and the values of rows that reach them, for each feature."""
+    """The leaves of a tree and the ranges of feature values of the rows that reach each leaf."""
 
     def __init__(self, tree: Tree, j: int) -> None:
         self.tree, self.j = tree, j

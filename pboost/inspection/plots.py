@@ -120,7 +120,7 @@ def plot_training_curve(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the training loss or certificate, and errors, after each step with matplotlib.
+    """Draw the training loss or certificate and the errors after each step with matplotlib.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def plot_training_curve(
 def _errors(
     model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
-    """Return the steps after which the model can predict, and the errors after these steps."""
+    """Return the number and the error of each step after which the model can predict."""
     n = count_rows(model, X)
     check_has_rows(n)
     assert y is not None
@@ -229,9 +229,9 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Errors with standard errors, by number of leaves. A dashed line is one standard error above
-        the smallest error: by the rule "1se" of [1]_, subtrees below this line are equally good.
-        The selected subtree is marked.
+        The plot shows errors and standard errors against the number of leaves. A dashed line is one
+        standard error above the smallest error: by the rule "1se" of [1]_, subtrees below this line
+        are equally good. The selected subtree is marked.
 
     Raises
     ------
@@ -281,7 +281,7 @@ MARGIN = 0.05
 
 
 class Axis(NamedTuple):
-    """A feature along an axis: grid values, and category names if it is categorical."""
+    """The grid values of a feature along an axis, with names if the feature is categorical."""
 
     column: int
     at: FloatArray
@@ -366,7 +366,7 @@ def plot_regions(
 
 
 def _two(features: Sequence[str | int], model: Model) -> list[int]:
-    """Return the positions of two different features, in the given order."""
+    """Return the indices of two different features in the given order."""
     columns = named_columns("features", features)
     if len(columns) != 2:
         raise ValueError(f"features: expected two features, got {len(columns)}")
@@ -376,7 +376,7 @@ def _two(features: Sequence[str | int], model: Model) -> list[int]:
 
 
 def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> Axis:
-    """Return the grid values of a feature: its range, or its categories."""
+    """Return the grid values of a feature. They cover its range or its categories."""
     values = _known(rows, column, names[column])
     levels = None if rows.table is None else rows.table.values_of(column)
     if levels is not None and rows.table is not None:
@@ -416,7 +416,7 @@ def _held(rows: Features, column: int) -> float:
 def _draw_numbers(
     ax: Axes, across: Axis, up: Axis, predicted: FloatArray, rows: Features, truth: Array | None
 ) -> None:
-    """Draw predicted values, and rows in the colors of their targets."""
+    """Draw the predicted values, and draw rows in the colors of their targets."""
     both = predicted if truth is None else np.append(predicted, truth)
     low, high = float(both.min()), float(both.max())
     drawn = ax.pcolormesh(
@@ -438,7 +438,7 @@ def _draw_labels(
     truth: Array | None,
     classes: Array,
 ) -> None:
-    """Draw predicted classes, and rows in the colors of their classes."""
+    """Draw the predicted classes, and draw rows in the colors of their classes."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 

@@ -122,7 +122,7 @@ def estimates(counts: Counts, draws: int, estimator: str) -> FloatArray:
 
 
 def probabilities(above: FloatArray) -> FloatArray:
-    """Convert negative values, which are minus the probability of exit 0, to probabilities."""
+    """Convert negative values to probabilities. They are minus the probability of exit 0."""
     return np.where(above < 0, 1.0 + above, above)
 
 
@@ -242,7 +242,7 @@ class FunctionSampler(SampledObserver):
 
 @dataclass(frozen=True, slots=True)
 class Sampled(Observation):
-    """Observation model with estimated probabilities; made by `sampled`."""
+    """Observation model with estimated probabilities, created by `sampled`."""
 
     n_draws: StopRule | int
     estimator: CountEstimator
@@ -257,7 +257,7 @@ class Sampled(Observation):
         return self.base.needs_class
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, without the clock."""
+        """Return the options as plain values. The clock is omitted."""
         plain = Observation.settings(self)
         return {name: value for name, value in plain.items() if name != "clock"}
 
@@ -445,7 +445,7 @@ class StopwatchObserver(Observer):
         return cut, ahead
 
     def _seconds(self, before: float) -> float:
-        """Read the clock, and raise an error if the time is earlier than `before`."""
+        """Read the clock. Raise an error if the time is earlier than `before`."""
         where = f"clock: round {self._round}"
         try:
             now = float(self._sampler.observation.clock())

@@ -1,4 +1,4 @@
-"""ProbitBoost: a linear probit model fitted by Newton steps, one feature per step."""
+"""ProbitBoost fits a linear probit model by Newton steps. Each step adds one feature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fit_probitboost(
     safeguard: bool = True,
     **options: Unpack[RowOptions],
 ) -> ProbitModel:
-    """Fit a linear probit model by boosting, with one feature per step.
+    """Fit a linear probit model by boosting. Each step adds one feature.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ TAKES = Takes(holes=True, levels=True)
 
 @dataclass(frozen=True, slots=True)
 class ProbitLimits:
-    """Options for the fit of the leaves and for pruning; see `fit_probit_tree`."""
+    """Options for the fit of the leaves and for pruning. See `fit_probit_tree`."""
 
     max_iter: int
     tol: float
@@ -212,7 +212,7 @@ class ProbitGrower:
 
 @lru_cache(maxsize=4096)
 def constant_score(rows: int) -> float:
-    """Return Phi^-1((n + 1/2) / (n + 1)), the value of a leaf with n rows of one class."""
+    """Return the value Phi^-1((n + 1/2) / (n + 1)) of a leaf with n rows of one class."""
     return -NormalDist().inv_cdf(0.5 / (rows + 1))
 
 
@@ -273,7 +273,7 @@ class ProbitLeafOptions(TypedDict, total=False):
 
 
 class ProbitOptions(ProbitLeafOptions, SearchOptions, total=False):
-    """Options of a probit tree, including the split search."""
+    """Options of a probit tree and of its split search."""
 
 
 class ProbitTreeOptions(ProbitOptions, RowOptions, ThreadOption, total=False):
@@ -366,7 +366,7 @@ def fit_probit_tree(
 
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
-    """Check the data and options of a probit tree, and return the problem."""
+    """Check the data and options of a probit tree and return the problem."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
     check_values(data.X, "for linear models")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)

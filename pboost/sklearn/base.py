@@ -148,7 +148,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _build_reporting(
         self, X: object, y: object, options: dict[str, Any], callback: object
     ) -> Any:
-        """Return the fitted model; pass the callback to `builder` if possible."""
+        """Return the fitted model. Pass the callback to `builder` if it supports callbacks."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}
         return self._build(X, y, options)
@@ -232,7 +232,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importance of each feature, normalized to sum to 1: see `pboost.feature_importances`."""
+        """Importance of each feature. The sum is 1. See `pboost.feature_importances`."""
         check_is_fitted(self)
         try:
             return pb.feature_importances(self.model_)
@@ -573,7 +573,7 @@ class Bagged(Estimator):
 
     attributes: ClassVar = """
 estimators_ : list
-    The fitted base learners, as models of pboost.
+    The fitted base learners, which are pboost models.
 oob_score_ : float
     Out-of-bag score: accuracy for a classifier, R squared for a regressor, with sample weights.
     Only available if some base learner was not fitted to all training rows.
@@ -581,7 +581,7 @@ oob_score_ : float
 
     @property
     def estimators_(self) -> list[Any]:
-        """The fitted base learners, as models of pboost."""
+        """The fitted base learners, which are pboost models."""
         check_is_fitted(self)
         return list(self.model_)
 
@@ -619,7 +619,7 @@ def logarithm(share: FloatArray) -> FloatArray:
 
 
 def given_labels(y: object, y_proba: ArrayLike | None, classes: object) -> Any:
-    """Return `y`, or soft labels if `y_proba` is passed; scikit-learn validates `y` later."""
+    """Return soft labels if `y_proba` is passed, else `y`. scikit-learn validates `y` later."""
     if y_proba is None and classes is None:
         return y
     if y is None or y_proba is None:
@@ -660,7 +660,7 @@ def _check_class_weight(class_weight: object) -> None:
 
 
 def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, FloatArray]:
-    """Apply class weights to soft labels; return normalized soft labels and sample weights."""
+    """Apply class weights to soft labels. Return normalized soft labels and sample weights."""
     if class_weight == "balanced":
         mass = y.share.sum(axis=0)
         wanted = np.full(len(mass), len(y.share) / len(mass))
@@ -696,7 +696,7 @@ def _may_hold_text(X: object) -> bool:
 
 
 def _of_classes(score: FloatArray) -> FloatArray:
-    """Return decision values in the shape of scikit-learn: one per row in the binary case."""
+    """Return decision values in the shape that scikit-learn expects."""
     return score[:, 1] - score[:, 0] if score.shape[1:] == (2,) else score
 
 

@@ -21,7 +21,7 @@ USUAL = 50.0
 
 
 def cost_scorer(estimator: object, X: object, y: object = None) -> float:
-    """Return minus the mean number of comparisons per row, as a scorer for model selection.
+    """Return the negative mean number of comparisons per row for use as a scorer.
 
     Pass this function as ``scoring=``, together with a score of the predictions:
     ``scoring={"score": "neg_log_loss", "cost": cost_scorer}``.

@@ -30,7 +30,7 @@ BY_CLASSES: dict[str, object] = {"min_samples_leaf": None}
 
 
 class Cart(SingleTree):
-    """Base class of CART estimators, with optional pruning."""
+    """Base class of CART estimators. Pruning is optional."""
 
     own_defaults: ClassVar = {
         "pruned": False,

@@ -178,7 +178,7 @@ def check_number(
     open_min: bool = False,
     open_max: bool = False,
 ) -> float:
-    """Return `value` as a finite float between the bounds, which can be open."""
+    """Return `value` as a finite float between the bounds. The bounds can be open."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
@@ -271,7 +271,7 @@ def _made_bar(make: Callable[..., object], **options: Any) -> Any:
 
 
 def _bar_maker(progress: Any) -> Callable[..., Any] | None:
-    """Return the function that creates progress bars, or None for no bar."""
+    """Return the function that creates progress bars, or None if no bar is shown."""
     if callable(progress) or not progress:
         return progress or None
     try:
@@ -366,13 +366,13 @@ class Choice:
     kind: ClassVar[str]
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, which a model stores."""
+        """Return the options as plain values that a model can store."""
         options = [option.name for option in fields(self)]  # type: ignore[arg-type]
         return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
 
 
 def _plain(value: object) -> Any:
-    """Return an option as a plain value: a function as its name, infinity as None."""
+    """Return an option as a plain value. A function becomes its name, and infinity None."""
     if isinstance(value, Choice):
         return value.settings()
     if callable(value):

@@ -1,4 +1,4 @@
-"""Fit functions and their options: declaration, checks, and hints for unknown options.
+"""Declare and check the options of fit functions, and suggest names for unknown options.
 
 Options that several fit functions share are the fields of a `TypedDict`, each declared once::
 
@@ -119,7 +119,7 @@ class Declared(NamedTuple):
 
 @cache
 def declared(group: type) -> Mapping[str, Declared]:
-    """Return the options of a group, in order of declaration."""
+    """Return the options of a group in order of declaration."""
     hints = get_type_hints(group, include_extras=True)
     return {name: _declared(group, name, hints[name]) for name in group.__annotations__}
 
@@ -165,7 +165,7 @@ def filled(group: type, options: Mapping[str, Any]) -> Any:
 
 
 def entries_of(docstring: str | None) -> dict[str, str]:
-    """Return the entries of parameters in a docstring, by name.
+    """Return a mapping from the parameters in a docstring to their entries.
 
     If several parameters share an entry, it is returned for the first parameter.
     """
@@ -219,7 +219,7 @@ def _group_of(fit: Callable[..., Any]) -> Any:
 
 
 def _declare(fit: Any, group: type) -> inspect.Signature:
-    """Add the options of a group to the docstring and annotations; return the new signature."""
+    """Add the options of a group to the docstring and annotations. Return the new signature."""
     signature, shared = inspect.signature(fit), declared(group)
     named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
@@ -253,7 +253,7 @@ def _described(docstring: str, order: list[str], shared: Mapping[str, Declared])
 
 
 class Kinds(dict[str, Callable[..., Any]]):
-    """Functions that create the values of an option, by name."""
+    """A mapping from names to functions that create the values of an option."""
 
     def add(self, make: Fit) -> Fit:
         """Decorate a function with `builder` and register it."""
@@ -341,7 +341,7 @@ def check_fit(
 
 
 def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
-    """Return the function inside ``functools.partial``, and the options bound to it."""
+    """Return the function inside ``functools.partial`` and the options bound to it."""
     bound: dict[str, Any] = {}
     while isinstance(fit, partial):
         bound = {**fit.keywords, **bound}  # outer options take precedence
@@ -413,7 +413,7 @@ def refuse_unknown(
     builder: str,
     caller: Callable[..., object] | None = None,
 ) -> None:
-    """Raise TypeError for an unknown option, with a suggestion.
+    """Raise a TypeError that suggests a name for an unknown option.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def refuse_unknown(
 
 
 def arguments_of(fit: Callable[..., object]) -> Collection[str]:
-    """Return the parameter names of a function; empty if it has no signature."""
+    """Return the parameter names of a function. Without a signature, there are none."""
     try:
         return inspect.signature(fit).parameters
     except (TypeError, ValueError):  # not written in Python

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
-    """Comma-separated names of an option in other libraries, and a note on the difference."""
+    """Comma-separated names of an option in other libraries. A note describes differences."""
 
     sklearn: str = ""
     lightgbm: str = ""
