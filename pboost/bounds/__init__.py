@@ -710,8 +710,8 @@ def subagging_bound(
         Variance of the conditional expectation of K given one of the m rows. By default the largest
         possible variance, 4 p (1 - p) / m.
     beta : array_like of float, optional
-        Expectation of D**2, where D is the change of K when one row is replaced by a new row, minus
-        the same change after another row has been replaced as well. By default the largest possible
+        Expectation of D**2. D is the change of K when one row is replaced by a new row, minus the
+        change of K in the same case after another row was replaced. By default the largest possible
         value, 16 p (1 - p), or 0 if m is 1.
     gamma : array_like of float, optional
         Maximum of the expectation of D**2, given the m rows and the new value of the first one. By

@@ -310,7 +310,7 @@ def kl_inverse(rate: ArrayLike, bound: ArrayLike) -> float | FloatArray:
 def pac_bayes_bound(
     gibbs: ArrayLike, n: ArrayLike, *, kl: ArrayLike = 0.0, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return the PAC-Bayes bound on the mean error of the base learners of a vote, on new rows.
+    """Return the PAC-Bayes bound on the mean error of a vote's base learners on new rows.
 
     Parameters
     ----------

@@ -343,7 +343,7 @@ def typed_kinds(makers: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[
     return {name: make for name, make in makers.items() if needs(make) <= declared(make).keys()}
 
 
-#: Functions by value of ``--model``, ``--weak-learner`` and ``--observation``.
+#: Functions for the values of ``--model``, ``--weak-learner`` and ``--observation``.
 KINDS = {
     "model": MODELS,
     "weak_learner": typed_kinds(pb.weak.KINDS),

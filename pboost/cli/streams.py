@@ -54,7 +54,7 @@ def progress() -> Progress:
 def check_inputs(*paths: str) -> None:
     """Raise UsageError if standard input is used twice."""
     if paths.count(STREAM) > 1:
-        raise UsageError(f"-: expected at most once, got two inputs from {INPUT}")
+        raise UsageError(f"-: expected at most one input from {INPUT}, got two")
 
 
 def called(path: str) -> str:

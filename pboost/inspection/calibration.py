@@ -83,8 +83,8 @@ def calibrate(
     Returns
     -------
     CalibratedModel
-        A model whose ``predict_proba`` returns the calibrated probabilities, and which predicts the
-        most probable class. Its predictions can differ from ``model.model``.
+        A model that returns calibrated probabilities and predicts the most probable class. Its
+        predictions can differ from ``model.model``.
 
     Raises
     ------

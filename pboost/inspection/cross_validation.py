@@ -302,9 +302,9 @@ def cross_validate(
         finite numbers.
     task : {"classification", "regression"}, optional
         The task. By default, it is inferred from `fit` if the function or its options, such as the
-        loss, allow only one task. Otherwise text, booleans and at most 20 different whole numbers
-        are treated as classes, and numbers that are not all whole as regression targets. With more
-        than 20 different whole numbers, pass the task. If `fit` has an option `task` that is not
+        loss, allow only one task. Otherwise text, booleans and at most 20 distinct integers are
+        classes, and numbers that are not all integers are regression targets. With more than 20
+        distinct integers, pass the task. If `fit` has an option `task` that is not
         set, it receives this task. It must return models of this task. The folds of a regression
         are not stratified.
     cv : int, default 10
@@ -324,7 +324,7 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        Errors and other measures, costs, certificates and times per fold.
+        The errors, costs, certificates, times and other measures of each fold.
 
     Raises
     ------

@@ -230,7 +230,7 @@ def error_bound(
     Raises
     ------
     ValueError
-        If there are no rows, or all rows are of one class; if `y_cal` contains a class that the
+        If there are no rows; if all rows belong to one class; if `y_cal` contains a class that the
         model does not have; or if `confidence_level` is outside (0, 1).
     NotImplementedError
         If the model is a regression model.

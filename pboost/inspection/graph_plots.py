@@ -58,9 +58,9 @@ def plot_graph(
     model : DecisionGraph
         A fitted model: a chain, a tree, a matryoshka or another graph.
     X : array_like of shape (n, d), or data frame, optional
-        Rows whose shares at nodes and exits are shown, under the observation model of training
-        (see `reach`). By default, the shares of the weighted training rows are shown if they can
-        be derived from the training record.
+        Rows whose shares at nodes and exits are shown. The shares are computed with the observation
+        model of training (see `reach`). By default, the shares of the weighted training rows are
+        shown if they can be derived from the training record.
     y : array_like of shape (n,), optional
         Classes of X; required if the observation model depends on the class.
     max_labeled_nodes : int
@@ -255,8 +255,8 @@ COLOURS, PLAIN = 10, "0.4"
 class OneTree(NamedTuple):
     """A tree with the texts and colors of its leaves.
 
-    `node` is the range of its nodes in `trees`. `leaf_texts` and `colour` belong to its leaves, by
-    node number counted from the root.
+    `node` is the range of its nodes in `trees`. `leaf_texts` and `colour` are indexed by
+    the node number, which is 0 at the root.
     """
 
     trees: TreeEnsemble

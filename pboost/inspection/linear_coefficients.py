@@ -153,7 +153,7 @@ def _of_class(
 def plot_coefficients(
     model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the mean coefficients of a model as bars, and those of each leaf as discs.
+    """Draw the mean coefficients of a model as bars and the coefficients of the leaves as discs.
 
     Parameters
     ----------

@@ -42,8 +42,8 @@ MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
 #: Number of standard deviations per feature in the search, if they differ by row.
 LEVELS_OF_ERROR = 2
-#: Distance in standard deviations beyond which exits are certain; slightly larger than in the
-#: kernel.
+#: Distance in standard deviations beyond which exits are certain. It is slightly larger than the
+#: distance in the kernel.
 REACH = 8.31
 #: Placeholder for the bin and the position of a stored stump, which only has a threshold.
 NOWHERE = -1
@@ -375,7 +375,7 @@ class GaussianObserver(Observer):
 def levels(
     sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Group rows by standard deviation. Return a representative of each group and the groups.
+    """Group rows by standard deviation. Return a standard deviation per group and the groups.
 
     There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number of
     distinct values. The number of rows does not matter, so repeating a row is the same as weighting

@@ -316,7 +316,7 @@ def fit_sbpmt(
 ) -> SubaggedProbitTrees:
     """Fit an ensemble of boosted probit trees on subsamples (SBPMT).
 
-    Each base learner is an AdaBoost (multiclass: SAMME) ensemble of probit trees on one subsample.
+    Each base learner is an ensemble of probit trees, boosted by AdaBoost or SAMME on one subsample.
     A probit tree is a small tree with a linear probit model in each leaf, see `fit_probit_tree`.
 
     Parameters

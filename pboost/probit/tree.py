@@ -301,7 +301,7 @@ def fit_probit_tree(
     Returns
     -------
     ProbitTree
-        Model for `predict`, `predict_proba`, `apply`, `describe`, `coefficients` and others.
+        A model that you can pass to `predict`, `predict_proba`, `describe`, `coefficients` etc.
 
     Raises
     ------

@@ -64,7 +64,8 @@ TYPES: dict[str, Any] = {
     "pruned": bool,
     "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }
-#: Default of `min_samples_leaf` with class weights, which have no effect in pure leaves.
+#: Default of `min_samples_leaf` with class weights. It is large, because class weights have no
+#: effect in pure leaves.
 LEAST_OF_CLASSES = 20
 #: Descriptions of parameters that fit functions do not have, or describe differently.
 OWN = parameters_in("""
