@@ -304,9 +304,8 @@ def cross_validate(
         The task. By default, it is inferred from `fit` if the function or its options, such as the
         loss, allow only one task. Otherwise text, booleans and at most 20 distinct integers are
         classes, and numbers that are not all integers are regression targets. With more than 20
-        distinct integers, pass the task. If `fit` has an option `task` that is not
-        set, it receives this task. It must return models of this task. The folds of a regression
-        are not stratified.
+        distinct integers, pass the task. If `fit` has an option `task` that is not set, it receives
+        this task. It must return models of this task. The folds of a regression are not stratified.
     cv : int, default 10
         Number of folds, from 2 to the number of rows of the most frequent class.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional

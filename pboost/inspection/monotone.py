@@ -138,7 +138,7 @@ class _Leaves:
         return True
 
     def _meet(self, a: int, many: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return for each other leaf whether two rows that differ only in feature j can reach it and a."""
+        """Return a mask of the leaves `many` whose ranges overlap leaf a in all features except j."""
         known = np.maximum(self.low[a], self.low[many]) < np.minimum(self.high[a], self.high[many])
         known &= (self.levels[a] & self.levels[many]).any(axis=-1)
         return (known | (self.holes[a] & self.holes[many]))[:, self.others].all(axis=1)
