@@ -612,7 +612,7 @@ def margin_generalization_bound(
     -----
     With probability `confidence_level` the bound holds for all votes and all `theta` at once ([S],
     theorems 1 and 2, with the constants of their proofs). The bound is of order sqrt(vc / m) /
-    theta, up to logarithms. With `vc`, the bound is below 1 only if m is in the millions.
+    theta, up to logarithmic factors. With `vc`, the bound is below 1 only if m is in the millions.
 
     Examples
     --------
@@ -821,7 +821,7 @@ def boosted_pmt_bound(
     This is [QH], theorem 6, with two changes: the second term is taken from [SF], theorem 4.6,
     where T multiplies `vc`, and the first term depends on the step. The published first term is for
     ``step=1``, which is not valid for the weight update of [QH]. The second term is below 1 only
-    for very many rows.
+    if n is very large.
 
     Examples
     --------

@@ -107,13 +107,13 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
 
     F increases with rho, so an outermost tree of c nodes needs the best nesting of T // c weak
     classifiers inside it. F decreases with T, so among all c with the same quotient the largest is
-    best. Quotients of quotients of T are quotients of T.
+    best. Only quotients of T are needed, because quotients of quotients of T are quotients of T.
     """
     budgets = _quotients(T)
     bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
     outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
     for i, n in enumerate(budgets[1:].tolist(), start=1):
-        parts = _quotients(n)[:-1]  # inner budgets in ascending order: the largest outer tree first
+        parts = _quotients(n)[:-1]  # sorted: the first budget has the largest outer tree
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))

@@ -50,7 +50,7 @@ __all__ = [
 
 _Labels: TypeAlias = NDArray[np.int64]
 
-#: Number of values of the six attributes of the monk's problems.
+#: Number of values of each of the six attributes of the monk's problems.
 _MONKS_VALUES = (3, 3, 2, 3, 4, 2)
 #: One bit per example, in the order of `monks`. It is 1 for examples of the training set.
 _MONKS_TRAINING = {
@@ -426,8 +426,8 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     -----
     W. Buntine and T. Niblett, "A further comparison of splitting rules for decision-tree
     induction", Machine Learning 8 (1992). Without noise, 1 - (7/8)^3 = 33 % of the rows are in
-    class +1. For a given seed, X does not depend on `noise`, and a larger noise only adds rows with
-    a wrong class.
+    class +1. For a given seed, X does not depend on `noise`. Increasing `noise` only adds wrong
+    classes.
 
     Examples
     --------
@@ -803,8 +803,8 @@ def mease_wyner(
     Notes
     -----
     D. Mease and A. Wyner, "Evidence contrary to the statistical view of boosting", J. Mach. Learn.
-    Res. 9 (2008), section 3. E is called J there. The defaults of E and d are from T. Qin and
-    W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
+    Res. 9 (2008), section 3. In this paper, E is called J. The defaults of E and d are from T. Qin
+    and W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
 
     Examples
     --------
@@ -919,8 +919,8 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
 
     With 200 rows per class and `pboost.weak.affine`, the mean test error over 100 draws is 8.2 %
     for AdaBoost with 400 rounds, 15.2 % for a tree grown to zero training error, and 12.4 % for
-    AdaTree 2 with 400 nodes. AdaTree 2 evaluates 12 weak classifiers per row (14 if grown by
-    largest bound).
+    AdaTree 2 with 400 nodes. AdaTree 2 evaluates 12 weak classifiers per row, or 14 with
+    ``growth="largest_bound"``.
 
     Examples
     --------

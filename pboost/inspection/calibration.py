@@ -109,14 +109,13 @@ def calibrate(
     Notes
     -----
     Platt's targets are ``(N+ + 1) / (N+ + 2)`` for the N+ rows of the class and ``1 / (N- + 2)``
-    for the other N- rows, so that no probability is 0 or 1. For this purpose, weights are converted
-    to numbers of rows: they are divided by their greatest common divisor or, if there is none, by
-    their mean. The scale of the weights therefore has no effect. The likelihood is maximized by
-    Newton's method with step halving [3]_.
+    for the other N- rows, so that no probability is 0 or 1. To count rows, weights are divided by
+    their greatest common divisor or, if there is none, by their mean. The scale of the weights
+    therefore has no effect. The likelihood is maximized by Newton's method with step halving [3]_.
 
-    The isotonic function minimizes the squared error. It is linear between the values of the rows
-    and constant beyond them. Its probabilities can be 0 and 1; a row with probability 0 for
-    every class gets equal probabilities.
+    The isotonic function minimizes the squared error. It is linear between the decision values of
+    the rows and constant outside their range. Its probabilities can be 0 and 1; a row with
+    probability 0 for every class gets equal probabilities.
 
     "platt" with a positive slope keeps the order of the rows, and therefore the AUC. "isotonic"
     introduces ties.

@@ -73,7 +73,7 @@ def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
 def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the area under the ROC curve, given probabilities of shape (n, J).
 
-    With two classes it is the area for the second class, otherwise the unweighted mean of the
+    With two classes, return the area for the second class, otherwise the unweighted mean of the
     one-vs-rest areas. A class is left out if none or all of the rows with positive weight belong to
     it. The result is NaN if no class remains.
     """

@@ -248,8 +248,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         each class; for regression, the mean target. The bias is the value of the root. For a forest
         contributions are averaged over the trees.
     GradientBoostingModel
-        As for a Tree, but the value of a node is the weighted mean of the leaf values below it. The
-        contributions are summed over the trees.
+        The change of the node value at each split, summed over the trees. The value of a node is
+        the weighted mean of the leaf values below it.
     LinearModel, ProbitModel
         Coefficient times value; a LinearModel uses centered and scaled features.
     ProbitTree
@@ -268,10 +268,10 @@ def explain(model: Model, x: TableLike) -> Explanation:
     Bagging, WeightedVote, SubaggedProbitTrees
         The vote of a base learner, or its probability of a class, is divided among the features
         whose contributions support this class, in proportion to these contributions. If no feature
-        supports it, the vote is part of the bias. The result adds up to the vote shares: for two
-        classes to the decision value, for a WeightedVote to the sum of votes of each class. For
-        bagged regression models, and bagged probabilities of trees and forests, contributions are
-        averaged.
+        supports it, the vote is part of the bias. The contributions add up to the decision value
+        for two classes, to the sum of votes of each class for a WeightedVote, and to the vote
+        shares otherwise. For bagged regression models, and bagged probabilities of trees and
+        forests, contributions are averaged.
 
     References
     ----------

@@ -260,7 +260,8 @@ class Drawn:
     Attributes
     ----------
     next : ndarray of int32, shape (n, 2)
-        Target node of each exit, parents first; -1 if it leads out of the graph.
+        Target node of each exit, or -1 if the exit leads out of the graph. Parents precede
+        children.
     question : sequence of str
         Text of each node. The first exit, on the left, means "yes".
     exit_texts : sequence of (str, str)

@@ -65,20 +65,20 @@ def feature_importances(
     The importance of a feature is the sum of:
 
     DecisionGraph
-        The decrease of the certificate at each node: the decrease of the mean exponential loss of
-        the rows that reach the node, under the observation model, times their share of the weight
-        (see `reach`). Nodes without a decrease do not count. The decrease at a node with several
-        features is divided among them. For a projection, the parts are proportional to
+        The decrease of the certificate at each node. This is the decrease of the mean exponential
+        loss at the node, times the share of the weight that reaches the node under the observation
+        model (see `reach`). Nodes without a decrease are ignored. The decrease at a node with
+        several features is divided among them. For a projection, the parts are proportional to
         ``|coefficient| * spread`` if X is passed, else equal. For a separator, they are
         proportional to the range of each feature's sum of stumps.
     Tree, RandomForest
-        The weighted decrease of the impurity at each split, by the criterion of the fit. For a
-        forest importances are averaged over the trees.
+        The weighted decrease of the impurity at each split. For a forest, importances are averaged
+        over the trees.
     GradientBoostingModel
         The mean of the importances of the trees, weighted by the decrease of the training loss.
     ProbitTree, SubaggedProbitTrees
         The decrease of the weighted loss -ln Phi(Y f). The decrease from the constant of a node to
-        the constants of its children counts for the feature of the split. The decrease from the
+        the constants of its children is assigned to the feature of the split. The decrease from the
         constant of a leaf to its linear functions is divided in proportion to ``|slope| * spread``.
         With several trees, this is the mean weighted by their votes.
     LinearModel
@@ -86,10 +86,10 @@ def feature_importances(
         center in training.
     ProbitModel
         ``|slope| * spread`` if X is passed. Without X the spreads are not known, and the decrease
-        of the risk in each step counts for the feature of the step.
+        of the risk in each step is assigned to the feature of the step.
     Bagging, OneVsRest, WeightedVote
-        The mean over the base learners, weighted by their votes. Base learners without splits do
-        not count.
+        The mean over the base learners, weighted by their votes. Base learners without splits
+        are ignored.
 
     These importances are biased, because they are computed on the training data. A feature with
     many distinct values offers many thresholds, and the best of them lowers the impurity even if

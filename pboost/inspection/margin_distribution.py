@@ -1,7 +1,7 @@
 """Margins of predictions, margin curves and bounds on the margin error.
 
-Margins have one of two scales. "half" is tanh(y H / 2), the scale of Henry, Nock and Nielsen and of
-their Theorem 1. "probability" is tanh(y H): since H is half the log odds, this is y times the
+Margins have one of two scales. "half" is tanh(y H / 2), the scale that Henry, Nock and Nielsen
+use. "probability" is tanh(y H): since H is half the log odds, this is y times the
 difference of the class probabilities of `predict_proba`.
 """
 
@@ -209,9 +209,9 @@ def margin_bound(
     Notes
     -----
     In [1]_ the bound contains, in place of C, the sum of ``w(S_p) prod(sqrt(1 - mu_t**2))`` over
-    the paths p. This sum equals C if hypotheses return plus or minus the same number, or constants,
-    as in trees and in chains with symmetric votes; otherwise it is larger than C. The sum is
-    returned by `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any
+    the paths p. This sum equals C if each hypothesis returns a constant, or plus or minus a
+    constant, as in trees and in chains with symmetric votes. Otherwise it is larger than C. The sum
+    is returned by `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any
     rows.
 
     References

@@ -45,7 +45,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
     -----
     Two rows that differ in a single feature can only be separated by a split on this feature. A
     tree is therefore monotone if and only if, at each such split, no leaf of the lower branch has a
-    larger value than a leaf of the upper branch that a row with equal other features can reach.
+    larger value than a leaf of the upper branch, for all leaves that two such rows can reach.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class _Leaves:
         return True
 
     def _meet(self, a: int, many: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return a mask of the leaves `many` whose ranges overlap leaf a in all features except j."""
+        """Return which leaves in `many` overlap the range of leaf a in all features except j."""
         known = np.maximum(self.low[a], self.low[many]) < np.minimum(self.high[a], self.high[many])
         known &= (self.levels[a] & self.levels[many]).any(axis=-1)
         return (known | (self.holes[a] & self.holes[many]))[:, self.others].all(axis=1)

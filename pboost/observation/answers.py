@@ -289,7 +289,7 @@ class Observation(Choice):
         raise NotImplementedError
 
 
-#: Factory functions of the observation models, by kind.
+#: Functions that create observation models, by kind.
 KINDS = Kinds()
 maker = KINDS.add
 

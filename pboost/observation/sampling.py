@@ -375,7 +375,7 @@ class StopwatchObserver(Observer):
     """Observer that samples a classifier until training the next one is better.
 
     The next classifier is trained in advance with the estimated weights, and sampled once. If
-    training it decreases the error faster, the chain uses it in the next round.
+    training it decreases the error faster than another call, the chain uses it in the next round.
 
     Parameters
     ----------

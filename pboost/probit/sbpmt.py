@@ -342,8 +342,8 @@ def fit_sbpmt(
     -----
     A tree with weighted error e has the vote ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)``
     if there are J > 2 classes. The weights of its misclassified rows are multiplied by the
-    exponential of the vote. After a tree without error, boosting stops. Its vote is the vote of an
-    error of 2**-52 plus the sum of all previous votes, so that it outvotes all other trees.
+    exponential of the vote. Boosting stops after a tree without errors. The vote of this tree is
+    the vote for e = 2**-52 plus the sum of all previous votes, so that it outvotes all other trees.
     Boosting also stops at a tree with an error of at least 1 - 1/J, the error of guessing. This
     tree is discarded, but if it is the first tree, it is kept with vote 1. A base learner only
     predicts classes that have rows in its subsample.

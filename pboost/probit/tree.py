@@ -55,7 +55,7 @@ class GrownProbit:
     coefficient : ndarray of float64, shape (leaves, K, 1 + d)
         Intercepts and slopes. K is 1 for binary problems, otherwise the number of classes.
     taken : ndarray of int32, shape (leaves, K)
-        Number of steps; ONE_CLASS or NO_ROW in leaves without a fit.
+        Number of steps in each leaf, or ONE_CLASS or NO_ROW for a leaf without a fit.
     means : ndarray of float64, shape (leaves, d), or None
         Values that replace missing values, or None if means of all rows are used.
     rows : ndarray of int32, shape (n,)

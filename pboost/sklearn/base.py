@@ -56,7 +56,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base class of the estimators; the parameters are the options of `builder`, a fit function.
 
     A subclass with a `builder` gets an ``__init__`` with these parameters. In its docstring,
-    ``{parameters}`` and ``{attributes}`` are replaced by their descriptions.
+    ``{parameters}`` and ``{attributes}`` are replaced by descriptions.
 
     Attributes
     ----------

@@ -14,8 +14,8 @@ TIMES = 8
 FREE_BYTES = 8 << 20
 #: Tokens that allocate memory: strings, arrays, objects, and numbers that Python does not cache.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]|-[-+.\deE]+|\d[-+.\deE]{2,}', re.DOTALL)
-#: Bytes allocated for a token that starts with each character, including the slot of the token
-#: in an array or object.
+#: Bytes allocated per token, by the first character of the token. They include the slot of the
+#: token in an array or object.
 _BYTES = {"[": 112, "{": 280, '"': 72, "]": 0, "}": 0}
 _NUMBER = 42
 #: Bytes per character of a text with non-ASCII characters.

@@ -40,7 +40,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 OF_BUILDERS = {"fit", "base_learner", "model"}
 #: Similarity from 0 to 1 above which an unknown option is treated as a typo.
 LIKE = 0.75
-#: Parameter in a docstring: names, type, description.
+#: Pattern of a parameter in a docstring with its names, type and description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
 #: Pattern of a parameter's entry in a docstring, and the placeholder for a group of options.
 ENTRY = re.compile(r"^(\S.*\n)((?:    .*\n)*)", re.MULTILINE)
@@ -180,8 +180,8 @@ def entries_of(docstring: str | None) -> dict[str, str]:
 def builder(fit: Fit) -> Fit:
     """Decorate a function that takes a group of options.
 
-    The decorated function checks the options. For an unknown option the error suggests a name, and
-    for more than two classes it suggests another function.
+    The decorated function checks the options. For an unknown option the error suggests a similar
+    name, and for more than two classes it suggests another function.
     """
     group = _group_of(fit)
     signature = inspect.signature(fit) if group is None else _declare(fit, group)
