@@ -41,7 +41,7 @@ WORDS = {
     "odds, or -1 and +1 (sign)",
     "estimator": "Estimate of the probability from k of R outputs: (1 + k) / (R + 2) (map) or "
     "k / R (ml)",
-    "impurity": "Impurity of a node, which splits reduce",
+    "impurity": "Impurity that splits minimize",
     "join": "Whether the open exits of an outermost tree are merged by the sign of their votes "
     "(sign) or all lead to the next tree (all)",
     "categorical_smoothing": "Strength of the penalty on differences between categories that may "

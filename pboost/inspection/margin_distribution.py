@@ -446,8 +446,8 @@ def margin_curve(
         known = as_two_class(fitted).classes
         if not np.array_equal(known, values):
             raise ValueError(
-                f"model: expected a function that fits models of the classes {values.tolist()}, "
-                f"got a model of {shown(known.tolist())}"
+                f"model: expected a function that fits models with the classes {values.tolist()}, "
+                f"got a model with {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)
@@ -560,7 +560,7 @@ def plot_margin_curve(
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
     if not isinstance(curves, Mapping):
-        raise TypeError(f"curves: expected a dict of margin errors by name, got {shown(curves)}")
+        raise TypeError(f"curves: expected a dict of names and margin errors, got {shown(curves)}")
     lines = {name: np.asarray(curve, dtype=np.float64) for name, curve in curves.items()}
     if bound is not None:
         lines["bound"] = np.asarray(bound, dtype=np.float64)

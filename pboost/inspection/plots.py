@@ -265,7 +265,7 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     ax = _error_bars(model, table.n_leaves, table.error, table.standard_error, "leaves", ax)
     best = int(np.argmin(table.error))
     within = float(table.error[best] + table.standard_error[best])
-    ax.axhline(within, linestyle="--", color="gray", label="least error + standard error")
+    ax.axhline(within, linestyle="--", color="gray", label="smallest error + standard error")
     chosen = table.n_leaves[table.chosen], table.error[table.chosen]
     ax.plot(*chosen, "o", markersize=12, fillstyle="none", color="C1", label="chosen")
     ax.legend()
