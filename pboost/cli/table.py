@@ -263,7 +263,7 @@ def _holds_text(column: DataFrame) -> bool:
 
 
 def _share_of_numbers(column: DataFrame, form: Format) -> float:
-    """Return the fraction of numbers among the known values of a text column."""
+    """Return the fraction of numbers in a text column. Missing values are ignored."""
     if _is_category(column):
         return 0.0
     values = [form.pointed(str(value)) for value in column.dropna()]

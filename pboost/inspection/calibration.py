@@ -267,7 +267,7 @@ def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> t
     target = np.where(is_one, (ones + 1) / (ones + 2), 1 / (others + 2))
     weight = weight / weight.sum()
     largest = float(np.abs(value).max()) or 1.0
-    value = value / largest  # so that squares do not overflow
+    value = value / largest  # the squares of large values would overflow
     centre = float(weight @ value)
     around = value - centre
     spread = float(np.sqrt(weight @ np.square(around)))

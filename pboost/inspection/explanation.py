@@ -299,8 +299,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         return _path(model, _answers_of(model, x), None, None)
     if not reads_columns(model):
         raise NotImplementedError(
-            "model: expected base learners that use features, got functions of a row; the features "
-            "that these use are not known"
+            "model: expected base learners that use features, got functions of a row; it is "
+            "not known which features these functions use"
         )
     row = _one_row(model, x)
     if isinstance(model, EarlyExitModel):

@@ -34,7 +34,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
     bool
         True proves that the model is monotone: for any two rows with values that differ only in
         this feature, decision values (or regression predictions) are in order, including rounding
-        errors. False means that a tree is not monotone; the sum of the trees may still be.
+        errors. False means that a tree is not monotone; the sum of the trees may still be monotone.
 
     Raises
     ------

@@ -307,8 +307,8 @@ def sampled(
     max_draws : int, optional
         Largest number of calls under a stopping rule, 1 to 65535. By default 1000.
     clock : callable, optional
-        For "stopwatch": returns the time in seconds, by default ``time.perf_counter``. With a real
-        clock, models are not reproducible.
+        Function that returns the time in seconds for "stopwatch", by default ``time.perf_counter``.
+        With a real clock, models are not reproducible.
     base : Observation, optional
         Observation model that generates the exits, by default `exact`. The weak learners
         `pboost.weak.oracle` and `pboost.weak.from_estimator` generate exits themselves.

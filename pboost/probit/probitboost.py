@@ -66,7 +66,7 @@ def fit_probitboost(
 
     See Also
     --------
-    fit_gradient_boosting : Ensembles of trees, also with ``loss="probit"``.
+    fit_gradient_boosting : Fit an ensemble of trees, for example with ``loss="probit"``.
 
     Notes
     -----

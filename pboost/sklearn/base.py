@@ -444,7 +444,7 @@ validation_score_ : ndarray
         Yields
         ------
         ndarray of shape (n_samples,)
-            Predictions of one stage. The predictions of the last stage are equal to `predict`.
+            Predictions of one stage. In the last stage, they equal the result of `predict`.
         """
         X = self._rows(X)
         return map(self._said, pb.staged_predict(self.model_, X))
@@ -464,7 +464,8 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
-            Decision values of one stage. The last stage is equal to `decision_function`.
+            Decision values of one stage. In the last stage, they equal the result of
+            `decision_function`.
         """
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
@@ -480,7 +481,8 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Probabilities of one stage. The last stage is equal to `predict_proba`.
+            Probabilities of one stage. In the last stage, they equal the result of
+            `predict_proba`.
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)

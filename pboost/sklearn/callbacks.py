@@ -2,7 +2,7 @@
 
 A fit is a task and each stage of the fit is a subtask, which the callback of the fit function
 reports. Callbacks that request a fitted estimator are called after the fit, because the model of an
-earlier stage is made from the final model.
+earlier stage is derived from the final model.
 """
 
 from __future__ import annotations
