@@ -650,7 +650,7 @@ def margin_generalization_bound(
 
 
 def _crowd(T: ArrayLike, gamma: ArrayLike, min_gamma: float = -0.5) -> list[FloatArray]:
-    """Return checked numbers of voters and edges, broadcast to one shape."""
+    """Check the numbers of voters and the edges. Return them in a common shape."""
     return align("T, gamma", as_integers("T", T, 0.0), as_numbers("gamma", gamma, min_gamma, 0.5))
 
 

@@ -54,7 +54,7 @@ def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
 
 
 def align(names: str, *arrays: FloatArray) -> list[FloatArray]:
-    """Return the arrays, broadcast to a common shape.
+    """Return the arrays in a common shape.
 
     Raises
     ------

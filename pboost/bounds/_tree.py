@@ -127,6 +127,6 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
 
 
 def _quotients(n: int) -> NDArray[np.int64]:
-    """Return the distinct values of n // c for c = 1 ... n, in ascending order."""
+    """Return the distinct values of n // c for c = 1 ... n in ascending order."""
     few = np.arange(1, math.isqrt(n) + 1)
     return np.unique(np.concatenate([few, n // few]))

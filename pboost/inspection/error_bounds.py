@@ -30,8 +30,8 @@ from pboost.values import (
     shown,
 )
 
-#: Limits for the warning about calibration rows that equal training rows: the excess over the
-#: expected share, and the probability of such an excess by chance.
+#: Limits for the warning about calibration rows that equal training rows. They apply to the excess
+#: over the expected share and to the probability of this excess by chance.
 LEAST_SHARE, MOST_CHANCE = 0.1, 1e-4
 
 

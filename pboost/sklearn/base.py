@@ -53,7 +53,7 @@ DTYPES = (np.float64, np.float32)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base class of the estimators; the parameters are the options of `builder`, a fit function.
+    """Base class of the estimators. The parameters are the options of the fit function `builder`.
 
     A subclass with a `builder` gets an ``__init__`` with these parameters. In its docstring,
     ``{parameters}`` and ``{attributes}`` are replaced by descriptions.

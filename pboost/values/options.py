@@ -389,7 +389,7 @@ def option_names(function: Callable[..., object]) -> list[str]:
 
 
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return the parameters of a function, before decoration by `builder`."""
+    """Return the parameters of a function before it was decorated by `builder`."""
     plain = _PLAIN.get(function, function) if inspect.isfunction(function) else function
     return [*inspect.signature(plain, follow_wrapped=False).parameters.values()]
 
