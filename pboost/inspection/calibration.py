@@ -121,8 +121,8 @@ def calibrate(
     introduces ties.
 
     With `cv`, the result is the same as with scikit-learn's
-    ``CalibratedClassifierCV(ensemble=False)``, except that scikit-learn uses the weights in Platt's
-    targets unscaled. To get the same result, pass weights with mean 1.
+    ``CalibratedClassifierCV(ensemble=False)``, except that scikit-learn does not scale the weights
+    in Platt's targets. To get the same result, pass weights with mean 1.
 
     References
     ----------
@@ -313,7 +313,7 @@ def isotonic(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the knots of the weighted isotonic regression and the probabilities at the knots.
 
-    Rows with equal values are pooled. Only the first and last knot of each constant stretch are
+    Rows with equal values are pooled. Only the first and last knot of each constant segment are
     kept.
     """
     from scipy.optimize import isotonic_regression

@@ -383,7 +383,7 @@ def cross_validate(
 
 
 def _truth(target: Any, n: int, task: str) -> tuple[Any, Array | None]:
-    """Check the target of n rows. Return it, and the distinct classes or None for regression."""
+    """Check and return the target of n rows. Also return its classes, or None for regression."""
     if task == "regression":
         return as_targets(numbers_given(target), n), None
     if isinstance(target, SoftLabels):

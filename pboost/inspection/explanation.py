@@ -471,7 +471,7 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
 
 
 def parents(tree: Tree) -> IntArray:
-    """Return the parent of each node, -1 for the root."""
+    """Return the parent of each node, or -1 for the root."""
     parent = np.full(tree.n_nodes, -1, dtype=np.int32)
     inner = np.flatnonzero(tree.feature != LEAF)
     parent[tree.children[inner].ravel()] = np.repeat(inner, 2)

@@ -202,7 +202,7 @@ def _passed_in_training(model: Graph) -> FloatArray:
 
 
 def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
-    """Return the shares (n_nodes, 2) of rows that take the exits, under the observation model."""
+    """Return the share of rows that take each exit (n_nodes, 2) in the observation model."""
     if not count_rows(model, X):
         check_has_rows(0)
     passed = np.zeros(model.next.shape)

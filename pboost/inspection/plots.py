@@ -402,7 +402,7 @@ def _known(rows: Features, column: int, name: str = "") -> FloatArray:
 
 
 def _held(rows: Features, column: int) -> float:
-    """Return the median or most frequent category of a feature, NaN if it has no values."""
+    """Return the median or most frequent category of a feature, or NaN if it has no values."""
     values = _known(rows, column)
     if not len(values):
         return float("nan")

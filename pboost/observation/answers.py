@@ -268,7 +268,7 @@ class Observation(Choice):
     takes_many: ClassVar[bool] = False
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner adapted to this observation model. Raise an error if impossible.
+        """Adapt a weak learner to this observation model. Raise an error if this is impossible.
 
         `is_chain` is True if the model is a chain, as in `fit_adaboost`.
         """
@@ -284,7 +284,7 @@ class Observation(Choice):
     ) -> Observer:
         """Return the observer that finds weak classifiers and their exit probabilities.
 
-        `generator` is the source of randomness, for models that draw exits.
+        `generator` is the source of randomness for models that draw exits.
         """
         raise NotImplementedError
 
@@ -343,7 +343,7 @@ class TableObservation(Observation):
     takes_many: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the probability of exit 1, (side, class), at one node.
+        """Return the probability of exit 1 at one node as an array (side, class).
 
         Parameters
         ----------

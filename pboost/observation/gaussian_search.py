@@ -78,7 +78,7 @@ class Noise:
         self._sigma, self.by_row = deviations, deviations.ndim == 2
 
     def checked(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the features, 0 for missing values."""
+        """Return the standard deviations of the features. Missing values have 0."""
         data, problem = self.data, self.data.problem
         if data.source is None:
             raise ValueError(
@@ -105,7 +105,7 @@ class Noise:
         return np.ascontiguousarray(deviations if self.by_row else deviations[None])
 
     def of_model(self) -> FloatArray:
-        """Return the standard deviation of each feature for the model, NaN if it varies by row."""
+        """Return the standard deviation of each feature for the model, or NaN if it varies by row."""
         return np.full(self.data.problem.n_features, np.nan) if self._kept is None else self._kept
 
 
@@ -375,7 +375,7 @@ class GaussianObserver(Observer):
 def levels(
     sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Group rows by standard deviation. Return a standard deviation per group and the groups.
+    """Group rows. Return the standard deviation of each group and the group of each row.
 
     There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number of
     distinct values. The number of rows does not matter, so repeating a row is the same as weighting

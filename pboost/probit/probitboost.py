@@ -1,4 +1,4 @@
-"""ProbitBoost fits a linear probit model by Newton steps. Each step adds one feature."""
+"""ProbitBoost fits a linear probit model by Newton steps. Each step uses one feature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fit_probitboost(
     safeguard: bool = True,
     **options: Unpack[RowOptions],
 ) -> ProbitModel:
-    """Fit a linear probit model by boosting. Each step adds one feature.
+    """Fit a linear probit model by boosting. Each step uses one feature.
 
     Parameters
     ----------

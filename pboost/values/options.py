@@ -413,7 +413,7 @@ def refuse_unknown(
     builder: str,
     caller: Callable[..., object] | None = None,
 ) -> None:
-    """Raise a TypeError that suggests a name for an unknown option.
+    """Raise a TypeError for an unknown option. The message suggests a name.
 
     Parameters
     ----------
