@@ -105,7 +105,7 @@ class Noise:
         return np.ascontiguousarray(deviations if self.by_row else deviations[None])
 
     def of_model(self) -> FloatArray:
-        """Return the standard deviation of each feature for the model, or NaN if it varies by row."""
+        """Return the standard deviation of each feature, or NaN if it varies by row."""
         return np.full(self.data.problem.n_features, np.nan) if self._kept is None else self._kept
 
 
