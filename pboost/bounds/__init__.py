@@ -202,7 +202,7 @@ def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArr
 
 
 def matryoshka2_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound M_2(T, rho) for trees of two nodes, nested repeatedly in each other.
+    """Return the bound M_2(T, rho) for nested trees of two nodes each.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def sign_collapse_bound(F: ArrayLike) -> float | FloatArray:
 
 
 def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound F(T1, rho)**TL for a chain of TL trees (AdaBoost of trees as one graph).
+    """Return the bound F(T1, rho)**TL for AdaBoost with TL trees as base learners.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatAr
 
 
 def rate_simple(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the derivative of F(T, rho) in T, the decrease of the bound of a tree per node.
+    """Return the derivative of F(T, rho) with respect to T, the number of nodes.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ def best_nesting(T: int, rho: float) -> tuple[int, ...]:
 def _arguments(
     T: ArrayLike, rho: ArrayLike, *, names: tuple[str, str] = ("T", "rho"), positive: bool = False
 ) -> list[FloatArray]:
-    """Return checked T, rho and 1 - rho, broadcast to one shape."""
+    """Check T and rho. Return T, rho and 1 - rho, broadcast to a common shape."""
     sizes = as_numbers(names[0], T, 0.0, positive=positive)
     factors = as_numbers(names[1], rho, 0.0, 1.0)
     return align(", ".join(names), sizes, factors, 1 - factors)
@@ -612,7 +612,7 @@ def margin_generalization_bound(
     -----
     With probability `confidence_level` the bound holds for all votes and all `theta` at once ([S],
     theorems 1 and 2, with the constants of their proofs). The bound is of order sqrt(vc / m) /
-    theta, up to logarithms. With `vc`, the bound is below 1 only if m is in the millions.
+    theta, up to logarithmic factors. With `vc`, the bound is below 1 only if m is in the millions.
 
     Examples
     --------
@@ -633,7 +633,7 @@ def margin_generalization_bound(
     rich = as_numbers(name, value, 1.0)
     names = f"margin_error, m, theta, confidence_level, {name}"
     share, rows, margin, failing, rich = align(names, share, rows, margin, failing, rich)
-    # For larger N the second term is below 1e-9.
+    # A larger N cannot improve the bound, because the second term is already below 1e-9.
     last = np.maximum(8 / margin**2 * np.log(2e9), 2.0)
     best = np.full(share.shape, np.inf)
     for step in np.linspace(0.0, 1.0, 500):
@@ -650,12 +650,12 @@ def margin_generalization_bound(
 
 
 def _crowd(T: ArrayLike, gamma: ArrayLike, min_gamma: float = -0.5) -> list[FloatArray]:
-    """Return checked numbers of voters and edges, broadcast to one shape."""
+    """Check the numbers of voters and the edges. Return them in a common shape."""
     return align("T, gamma", as_integers("T", T, 0.0), as_numbers("gamma", gamma, min_gamma, 0.5))
 
 
 def members_needed(n: ArrayLike) -> float | FloatArray:
-    """Return ln(n)**2; `subagging_bound` requires more base learners than this number.
+    """Return ln(n)**2. `subagging_bound` requires a larger number of base learners.
 
     Parameters
     ----------
@@ -710,8 +710,8 @@ def subagging_bound(
         Variance of the conditional expectation of K given one of the m rows. By default the largest
         possible variance, 4 p (1 - p) / m.
     beta : array_like of float, optional
-        Expectation of D**2, where D is the change of K when one row is replaced by a new row, minus
-        the same change after another row has been replaced as well. By default the largest possible
+        Expectation of D**2. D is the change of K when one row is replaced by a new row, minus the
+        change of K in the same case after another row was replaced. By default the largest possible
         value, 16 p (1 - p), or 0 if m is 1.
     gamma : array_like of float, optional
         Maximum of the expectation of D**2, given the m rows and the new value of the first one. By
@@ -821,7 +821,7 @@ def boosted_pmt_bound(
     This is [QH], theorem 6, with two changes: the second term is taken from [SF], theorem 4.6,
     where T multiplies `vc`, and the first term depends on the step. The published first term is for
     ``step=1``, which is not valid for the weight update of [QH]. The second term is below 1 only
-    for very many rows.
+    if n is very large.
 
     Examples
     --------

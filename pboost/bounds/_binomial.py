@@ -1,4 +1,4 @@
-"""Bounds on error rates for new rows, from error counts, and PAC-Bayes bounds on votes."""
+"""Bounds on error rates for new rows, computed from error counts, and PAC-Bayes bounds."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def fixed_sequence(p_values: ArrayLike, *, confidence_level: float = 0.95) -> in
 
 
 def most_errors(n: int, rate: float, delta: float) -> int:
-    """Return the maximum number of errors that proves a rate of at most `rate`, or -1."""
+    """Return the largest number of errors whose upper bound is at most `rate`, or -1."""
     from scipy.special import bdtr
 
     low, high = -1, n  # with n errors in n rows, the bound is 1
@@ -251,12 +251,12 @@ def as_failing(confidence_level: ArrayLike) -> FloatArray:
     if not ((level > 0) & (level < 1)).all():
         wrong = level[(level <= 0) | (level >= 1)].flat[0]
         raise ValueError(f"confidence_level: expected numbers in (0, 1), got {wrong:g}")
-    # Rounding returns 0.05 for 0.95, whereas 1 - 0.95 is a different float.
+    # Without rounding, 1 - 0.95 is not the float 0.05.
     return np.round(1 - level, 16)
 
 
 def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> list[FloatArray]:
-    """Check counts and confidence levels; return them as failure probabilities of one shape."""
+    """Check the arguments. Return errors, n and 1 - confidence_level in a common shape."""
     wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
     counts = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
     if (counts[0] > counts[1]).any():
@@ -310,7 +310,7 @@ def kl_inverse(rate: ArrayLike, bound: ArrayLike) -> float | FloatArray:
 def pac_bayes_bound(
     gibbs: ArrayLike, n: ArrayLike, *, kl: ArrayLike = 0.0, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return the PAC-Bayes bound on the mean error of the base learners of a vote, on new rows.
+    """Return the PAC-Bayes bound on the mean error of a vote's base learners on new rows.
 
     Parameters
     ----------
@@ -336,10 +336,10 @@ def pac_bayes_bound(
 
     Notes
     -----
-    This is Maurer's bound [1]_. The error of the vote is at most twice the bound. This factor makes
-    it loose: for 100 trees with an error of 20 % each, the bound on the vote is at least 40 %, even
-    if the vote is much better. With rows that were not used for training, `clopper_pearson_upper`
-    of the errors of the vote is always smaller.
+    This is Maurer's bound [1]_. The error of the vote is at most twice the bound. For 100 trees
+    with an error of 20 % each, this gives at least 40 %, even if the vote is much better. With rows
+    that were not used for training, `clopper_pearson_upper` of the errors of the vote is always
+    smaller.
 
     References
     ----------

@@ -14,7 +14,7 @@ from pboost.values import FloatArray, as_array, shown
 def as_numbers(
     name: str, value: object, minimum: float, maximum: float = math.inf, *, positive: bool = False
 ) -> FloatArray:
-    """Return `value` as finite float64 numbers in [minimum, maximum], not 0 if `positive`.
+    """Return `value` as finite float64 numbers in [minimum, maximum]; exclude 0 if `positive`.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def as_numbers(
 
 
 def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
-    """Return `value` as integers >= minimum, in float64."""
+    """Return `value` as float64 numbers that are integers >= minimum."""
     numbers = as_numbers(name, value, minimum)
     if (wrong := numbers[numbers != np.floor(numbers)]).size:
         raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")
@@ -54,7 +54,7 @@ def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
 
 
 def align(names: str, *arrays: FloatArray) -> list[FloatArray]:
-    """Return the arrays, broadcast to a common shape.
+    """Return the arrays in a common shape.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The bound F(T, rho) of a boosted tree in full precision, and the best nesting of trees.
+"""Compute the bound F(T, rho) of a boosted tree and find the best nesting of trees.
 
 F is a ratio of Gamma functions at two points less than 1 apart. A difference of library log-gamma
 values would lose all digits for large T, so differences are computed for each term of Stirling's
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pboost.values import Array, FloatArray
 
-#: The series is evaluated at this offset, where its first seven terms give full precision.
+#: Stirling's series is evaluated at this offset, where its first seven terms give full precision.
 SHIFT = 10
 #: B(2k) / (2k (2k-1)) and B(2k) / (2k), where B are the Bernoulli numbers.
 LOG_GAMMA_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
@@ -78,7 +78,7 @@ def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return the logarithm of a bound, computed from the bound and from 1 - bound."""
+    """Return the logarithm of a bound, given the bound and 1 - bound."""
     low = bound < 0.5
     with np.errstate(divide="ignore"):
         return np.where(low, np.log(bound), np.log1p(-np.where(low, 0.0, rest)))
@@ -107,13 +107,13 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
 
     F increases with rho, so an outermost tree of c nodes needs the best nesting of T // c weak
     classifiers inside it. F decreases with T, so among all c with the same quotient the largest is
-    best. Quotients of quotients of T are quotients of T.
+    best. Only quotients of T are needed, because quotients of quotients of T are quotients of T.
     """
     budgets = _quotients(T)
     bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
     outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
     for i, n in enumerate(budgets[1:].tolist(), start=1):
-        parts = _quotients(n)[:-1]  # ascending, so the largest outermost tree comes first
+        parts = _quotients(n)[:-1]  # sorted: the first budget has the largest outer tree
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))
@@ -127,6 +127,6 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
 
 
 def _quotients(n: int) -> NDArray[np.int64]:
-    """Return the distinct values of n // c for c = 1 ... n, in ascending order."""
+    """Return the distinct values of n // c for c = 1 ... n in ascending order."""
     few = np.arange(1, math.isqrt(n) + 1)
     return np.unique(np.concatenate([few, n // few]))

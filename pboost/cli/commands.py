@@ -111,7 +111,7 @@ def run_predict(options: Namespace) -> None:
 
 
 def run_show(options: Namespace) -> None:
-    """Run ``pboost show``: print a model as text, or its coefficients."""
+    """Run ``pboost show``: print a model or its coefficients as text."""
     model = load_model(options.model)
     text = str(pb.inspection.coefficients(model)) if options.coefficients else pb.describe(model)
     lines = [text.rstrip("\n"), *described(model.table, model.feature_names)]
@@ -119,7 +119,7 @@ def run_show(options: Namespace) -> None:
 
 
 def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
-    """Read features, targets and weights; store the task in the options.
+    """Read features, targets and weights. Store the task in the options.
 
     Raises CommandError if the model does not support the classes, or the task is ambiguous.
     """
@@ -290,7 +290,7 @@ def run_demo(options: Namespace) -> None:
 
 
 def _compared() -> list[tuple[str, str, partial[pb.models.DecisionGraph]]]:
-    """Return the models to compare, as tuples of family, size and fit function."""
+    """Return the models to compare. Each is a tuple of family, size and fit function."""
     fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, n_estimators=n)) for n in ROUNDS]
     for n in NODES:
         size = "1 node" if n == 1 else f"{n} nodes"
@@ -326,7 +326,7 @@ def _comparison(results: list[tuple[str, str, pb.inspection.CrossValidation]]) -
 
 
 def _empty_figure(path: str) -> Any:
-    """Check that the plot can be written to `path`, and return an empty figure."""
+    """Check that the plot can be written to `path`. Return an empty figure."""
     figure = require("matplotlib.figure", "demo").Figure(figsize=(6, 4), layout="constrained")
     known = figure.canvas.get_supported_filetypes()
     if _suffix(path) not in known:
@@ -342,7 +342,7 @@ def _suffix(path: str) -> str:
 def _draw(
     figure: Any, results: list[tuple[str, str, pb.inspection.CrossValidation]], path: str
 ) -> None:
-    """Plot test error against cost, with one line per family of models."""
+    """Plot test error against cost. Each family of models has one line."""
     axes = figure.subplots()
     for family, marker in MARKERS.items():
         mine = [result for name, _, result in results if name == family]

@@ -96,12 +96,12 @@ def columns(text: str) -> int | str | None:
 
 
 def depth(text: str) -> int | None:
-    """Parse a maximum depth, or "none" for no limit; some models allow 0."""
+    """Parse a maximum depth, or "none" for no limit. Some models allow 0."""
     return None if text == "none" else integer(0)(text)
 
 
 def threads(text: str) -> int | None:
-    """Parse a number of threads: -1 for all cores, "none" for an automatic choice."""
+    """Parse a number of threads. -1 means all cores, and "none" an automatic choice."""
     if text == "none":
         return None
     return -1 if text == "-1" else count(text)
@@ -134,7 +134,7 @@ def one_of(choices: tuple[str, ...]) -> TextReader:
 
 
 def names(text: str) -> list[str]:
-    """Parse comma-separated column names; names with a comma are quoted, as in CSV."""
+    """Parse comma-separated column names. As in CSV, names with a comma are quoted."""
     return next(csv.reader([text]), [])
 
 
@@ -235,7 +235,7 @@ BUDGETS, NOT_TYPED = (
     ("mean_comparisons", "max_comparisons", "max_bytes"),
     ("mean_feature_cost", "cv"),
 )
-#: Weak learners with numeric outputs, and the only model that accepts them.
+#: Weak learners with numeric outputs. The second name is the only model that accepts them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
 #: Options of most models. Error messages do not list all models that support them.
 GENERAL = (
@@ -255,7 +255,7 @@ RENAMED: dict[str, str] = {}
 SEEDS = ("rng", "seed")
 #: ``--one-vs-rest`` fits one model per class; ``one_vs_rest`` of SBPMT applies within one model.
 RENAMED["fit_sbpmt.one_vs_rest"] = "one_vs_rest_by"
-#: Options that are not parameters: their models and help.
+#: Options that are not parameters of a fit function. Each entry has the models and the help text.
 SWITCHES = {
     "one_vs_rest": (
         tuple(name for name in MODELS if name not in OF_MEMBERS),
@@ -294,14 +294,14 @@ class CliOption(NamedTuple):
 
 
 def members(kind: Any) -> list[Any]:
-    """Return the types of a union, except the types of `ArrayLike`, or the type itself."""
+    """Return the types in a union without those in `ArrayLike`, or a list of the single type."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     arrays = set(get_args(ArrayLike))
     return [item for item in kinds if item not in arrays] if arrays <= set(kinds) else list(kinds)
 
 
 def type_name(kind: Any) -> str:
-    """Return the name of a type, "str" for a `Literal`."""
+    """Return the name of a type. The name of a `Literal` is "str"."""
     if kind is type(None):
         return "None"
     return "str" if get_origin(kind) is Literal else getattr(kind, "__name__", str(kind))
@@ -343,7 +343,7 @@ def typed_kinds(makers: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[
     return {name: make for name, make in makers.items() if needs(make) <= declared(make).keys()}
 
 
-#: Functions by value of ``--model``, ``--weak-learner`` and ``--observation``.
+#: Functions for the values of ``--model``, ``--weak-learner`` and ``--observation``.
 KINDS = {
     "model": MODELS,
     "weak_learner": typed_kinds(pb.weak.KINDS),
@@ -470,7 +470,7 @@ _SENTENCES = {
     NAMED: "pass it in --categorical-features",
     NAME_OR_ENCODE: "; use --categorical-features for categorical columns",
 }
-#: Pattern of the parts of a library message to convert; quoted text is left unchanged.
+#: Pattern that finds the parts of a library message to convert. Quoted text is not converted.
 _PARTS = re.compile(
     r"""\b(?P<option>\w+)=(?:"(?P<value>[^"]*)"|(?P<word>\w+))|(?<!\w)'[^']*'|\brow\ (?P<row>\d+)\b
     |^(?P<argument>\w+):""",

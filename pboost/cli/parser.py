@@ -1,4 +1,4 @@
-"""Parser of the command line: commands and options."""
+"""Parser for the commands and options of the command line."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ WORDS = {
     "odds, or -1 and +1 (sign)",
     "estimator": "Estimate of the probability from k of R outputs: (1 + k) / (R + 2) (map) or "
     "k / R (ml)",
-    "impurity": "Impurity of a node, which splits reduce",
-    "join": "Whether the outermost trees are combined by sign or by all of their open exits",
+    "impurity": "Impurity that splits minimize",
+    "join": "Whether the open exits of an outermost tree are merged by the sign of their votes "
+    "(sign) or all lead to the next tree (all)",
     "categorical_smoothing": "Strength of the penalty on differences between categories that may "
     "be due to chance",
     "missing": "Whether training rows can have missing values (learn) or not (error)",
@@ -61,7 +62,7 @@ WORDS = {
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Argument parser with one-line errors and without abbreviated options."""
+    """Argument parser that prints one-line errors and rejects abbreviated options."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options["allow_abbrev"] = False
@@ -73,7 +74,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parse the command line; raise UsageError with a suggestion for unknown options."""
+    """Parse the command line. For unknown options, raise UsageError with a suggestion."""
     words = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
     options, unknown = build_parser().parse_known_args(words)
     if not unknown:
@@ -97,7 +98,7 @@ def _hyphened(text: str) -> str:
 
 
 def _alias_hint(name: str, model: str) -> str:
-    """Return a hint for an option of another library, for the chosen model if possible."""
+    """Return a hint that replaces an option of another library by an option of pboost."""
     kinds_by_hint: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
         weak = (
@@ -199,7 +200,7 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
-    """Add data and model options; options not given are absent from the namespace."""
+    """Add data and model options. They have no defaults in the namespace."""
     parser.add_argument(
         "train",
         metavar="TRAIN.csv",

@@ -1,4 +1,4 @@
-"""Standard streams in place of files, progress bars, and imports of optional dependencies."""
+"""Read and write standard streams, show progress bars and import optional dependencies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UsageError(Exception):
 
 
 def require(module: str, extra: str) -> Any:
-    """Import an optional dependency; if it is missing, the error explains how to install it."""
+    """Import an optional dependency. If it is missing, the error explains how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -41,7 +41,7 @@ def require(module: str, extra: str) -> Any:
 
 
 def progress() -> Progress:
-    """Return a function that creates temporary progress bars, or False without a terminal."""
+    """Return a function that creates temporary progress bars, or False if there is no terminal."""
     if not sys.stderr.isatty():
         return False
     try:
@@ -54,7 +54,7 @@ def progress() -> Progress:
 def check_inputs(*paths: str) -> None:
     """Raise UsageError if standard input is used twice."""
     if paths.count(STREAM) > 1:
-        raise UsageError(f"-: expected at most once, got two inputs from {INPUT}")
+        raise UsageError(f"-: expected at most one input from {INPUT}, got two")
 
 
 def called(path: str) -> str:

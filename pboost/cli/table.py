@@ -1,4 +1,4 @@
-"""Read and write tables, and determine the types of their columns."""
+"""Read and write tables and determine the types of their columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PARQUET = b"PAR1"
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _TRUTH = {"true": True, "false": False}
-#: Text columns with at least this fraction of numbers are numeric; other text is an error.
+#: A text column with at least this fraction of numbers is numeric. Other text in it is an error.
 MOSTLY = 0.5
 #: Maximum number of categories that are printed for a column.
 MOST_LEVELS = 10
@@ -78,7 +78,7 @@ class Format(NamedTuple):
 
 
 CSV = Format()
-#: Arguments for `pandas.read_csv` without missing values.
+#: Arguments with which `pandas.read_csv` does not read any text as a missing value.
 _AS_TEXT = {"keep_default_na": False, "na_values": []}
 
 
@@ -143,7 +143,7 @@ def _read_parquet(file: io.BytesIO, path: str, form: Format) -> DataFrame:
 
 
 def _checked(table: DataFrame | None, header: Sequence[str], path: str) -> DataFrame:
-    """Return a table; raise CommandError if it is empty or two columns have the same name."""
+    """Return a table. Raise CommandError if it is empty or two columns have the same name."""
     names = Counter(name for name in header if name)
     twice = next((name for name in names if names[name] > 1), None)
     if twice is not None:
@@ -179,7 +179,7 @@ def write_table(table: DataFrame, path: str, form: Format = CSV) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write to standard output; replace characters that its encoding does not support."""
+    """Write to standard output. Replace characters that its encoding does not support."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
 
@@ -235,7 +235,7 @@ def split_table(
 
 
 def _numbers(table: DataFrame, name: str, form: Format) -> FloatArray:
-    """Return a column of finite numbers as floats; reject missing values."""
+    """Return a column of finite numbers as floats. Reject missing values."""
     _check_numbers(table, name, form)
     _check_present(table, name)
     return as_features(table[[name]]).values[:, 0].astype(np.float64)
@@ -263,7 +263,7 @@ def _holds_text(column: DataFrame) -> bool:
 
 
 def _share_of_numbers(column: DataFrame, form: Format) -> float:
-    """Return the fraction of numbers among the known values of a text column."""
+    """Return the fraction of numbers in a text column. Missing values are ignored."""
     if _is_category(column):
         return 0.0
     values = [form.pointed(str(value)) for value in column.dropna()]
@@ -346,7 +346,7 @@ def _check_numbers(
 
 
 def _refuse_texts(column: DataFrame, name: str, form: Format, *, can_drop: bool) -> None:
-    """Raise CommandError for the first text in a numeric column, with a hint."""
+    """Raise a CommandError with a hint for the first text in a numeric column."""
     texts = column.map(lambda value: form.pointed(value) if isinstance(value, str) else value)
     numbers = require("pandas", "cli").to_numeric(texts, errors="coerce")
     wrong = (numbers.isna() & column.notna()).to_numpy()
@@ -419,7 +419,7 @@ def described(known: Table | None, names: tuple[str, ...] | None) -> list[str]:
 
 
 def listing(names: Any, wanted: str, max_names: int = 10) -> str:
-    """Return a list of column names, with a suggestion for a missing one."""
+    """Return a text that lists column names and suggests a name similar to `wanted`."""
     shown = ", ".join(map(str, names[:max_names]))
     more = "" if len(names) <= max_names else f", ... ({len(names)} columns)"
     near = get_close_matches(wanted, map(str, names), 1)

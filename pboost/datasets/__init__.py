@@ -1,4 +1,4 @@
-"""Synthetic classification problems, with their true class probabilities.
+"""Synthetic classification problems and their true class probabilities.
 
 By default `monks`, `parity`, `tic_tac_toe` and `balance_scale` return all examples of a problem.
 The other functions return random samples.
@@ -50,9 +50,9 @@ __all__ = [
 
 _Labels: TypeAlias = NDArray[np.int64]
 
-#: Number of values of the six attributes of the monk's problems.
+#: Number of values of each of the six attributes of the monk's problems.
 _MONKS_VALUES = (3, 3, 2, 3, 4, 2)
-#: One bit per example, in the order of `monks`: set if it is in the published training set.
+#: One bit per example, in the order of `monks`. It is 1 for examples of the training set.
 _MONKS_TRAINING = {
     1: "0c0024300a40698d2110071c22225b1057a30cdb021909123804d5"
     "87200280884904e004c09010901410814100c400a2a10571870055",
@@ -72,7 +72,7 @@ _LINES = np.array(
 )
 
 
-#: Which rows of the monk's problems to return.
+#: Values of the option `part` of `monks`.
 MonksPart: TypeAlias = Literal["all", "training"]
 
 
@@ -148,7 +148,7 @@ def _monks_rule(k: int, X: FloatArray) -> NDArray[np.bool_]:
 
 
 def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
-    """Return all binary vectors of some length, classified by the parity of the first bits.
+    """Return all binary vectors with `bits` bits, classified by the parity of the first bits.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
 
 
 def _grid(values: Sequence[Sequence[Any]]) -> FloatArray:
-    """Return all combinations of the columns' values, in lexicographic order."""
+    """Return all combinations of the columns' values in lexicographic order."""
     axes = np.meshgrid(*values, indexing="ij")
     return np.stack([axis.ravel() for axis in axes], axis=1).astype(np.float64)
 
@@ -394,7 +394,7 @@ def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> F
 
 
 def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _Labels]:
-    """Draw the XD6 problem: a disjunction of three 3-bit conjunctions, and an irrelevant bit.
+    """Draw rows of the XD6 problem, a disjunction of three conjunctions of three bits.
 
     Parameters
     ----------
@@ -426,8 +426,8 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     -----
     W. Buntine and T. Niblett, "A further comparison of splitting rules for decision-tree
     induction", Machine Learning 8 (1992). Without noise, 1 - (7/8)^3 = 33 % of the rows are in
-    class +1. For a given seed, X does not depend on `noise`, and a larger noise only adds rows with
-    a wrong class.
+    class +1. For a given seed, X does not depend on `noise`. Increasing `noise` only adds wrong
+    classes.
 
     Examples
     --------
@@ -488,7 +488,7 @@ _MEAN = 2 / math.sqrt(_COLUMNS)
 
 
 def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw two normal classes with unit covariance and opposite means, in 20 dimensions.
+    """Draw two normal classes in 20 dimensions with unit covariance and opposite means.
 
     Parameters
     ----------
@@ -641,7 +641,7 @@ def ringnorm_probability(X: ArrayLike) -> FloatArray:
 
 #: The three base waves (3, 21): triangles of height 6 centered at the features 11, 15 and 7.
 _WAVES = np.maximum(6.0 - np.abs(np.arange(1, 22) - np.array([[11], [15], [7]])), 0)
-#: The two waves that each class mixes; the random weight belongs to the first.
+#: The two waves that each class mixes. The first wave has the random weight.
 _MIXED = np.array([[0, 1], [0, 2], [1, 2]])
 
 
@@ -755,8 +755,8 @@ def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatA
     direction, rest = first - second, X - second
     length = math.sqrt(direction @ direction)
     along = rest @ direction / length
-    # Integral of the normal density around `along` over [0, length], computed in the lower tail to
-    # avoid cancellation.
+    # Integrate the normal density with mean `along` from 0 to `length`. Using the lower tail avoids
+    # cancellation.
     flip = along < length / 2
     near = np.where(flip, along - length, -along)
     far = np.where(flip, along, length - along)
@@ -768,7 +768,7 @@ def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatA
 def mease_wyner(
     n: int, rng: Seed = None, *, q: float = 0.1, E: int = 5, d: int = 10
 ) -> tuple[FloatArray, _Labels]:
-    """Draw uniform points in a cube, classified by a plane through its center, with label noise.
+    """Draw uniform points in a cube that a plane divides into two classes, with label noise.
 
     Parameters
     ----------
@@ -803,8 +803,8 @@ def mease_wyner(
     Notes
     -----
     D. Mease and A. Wyner, "Evidence contrary to the statistical view of boosting", J. Mach. Learn.
-    Res. 9 (2008), section 3. E is called J there. The defaults of E and d are from T. Qin and
-    W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
+    Res. 9 (2008), section 3. In this paper, E is called J. The defaults of E and d are from T. Qin
+    and W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
 
     Examples
     --------
@@ -858,7 +858,7 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
 
 
 def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
-    """Check X and return it as float64 rows; `more` allows more than `n_columns` columns."""
+    """Check X and return it as float64. `more` allows more than `n_columns` columns."""
     features = as_features(X)
     check_finite(features)
     width = features.values.shape[1]
@@ -887,7 +887,7 @@ NINE_CIRCLES_RADIUS = 1 / 9
 
 
 def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw the nine-circles problem: one class inside nine circles, the other outside.
+    """Draw rows of the nine-circles problem, with one class inside nine circles.
 
     The circles form a 3 by 3 grid in the unit square. Rows of class +1 are uniform in the circles,
     rows of class -1 in the rest of the square, so the classes do not overlap.
@@ -919,8 +919,8 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
 
     With 200 rows per class and `pboost.weak.affine`, the mean test error over 100 draws is 8.2 %
     for AdaBoost with 400 rounds, 15.2 % for a tree grown to zero training error, and 12.4 % for
-    AdaTree 2 with 400 nodes. AdaTree 2 evaluates 12 weak classifiers per row (14 if grown by
-    largest bound).
+    AdaTree 2 with 400 nodes. AdaTree 2 evaluates 12 weak classifiers per row, or 14 with
+    ``growth="largest_bound"``.
 
     Examples
     --------

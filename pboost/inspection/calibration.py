@@ -33,10 +33,10 @@ from pboost.values.options import check_fit, takes_rng
 
 CalibrationMethod: TypeAlias = Literal["platt", "isotonic"]
 METHODS: tuple[CalibrationMethod, ...] = get_args(CalibrationMethod)
-#: Maximum number of Newton steps, relative decrease of the loss at which they stop, and maximum
-#: number of times a step is halved.
+#: Newton's method takes at most `STEPS` steps, halves each step at most `HALVINGS` times, and stops
+#: if the relative decrease of the loss is below `SMALLEST`.
 STEPS, SMALLEST, HALVINGS = 100, 1e-15, 50
-#: Added to the diagonal of the Hessian, which could be singular without it.
+#: This number is added to the diagonal of the Hessian, because the Hessian can be singular.
 RIDGE = 1e-14
 
 
@@ -74,8 +74,8 @@ def calibrate(
         Number of folds. The calibrator is fitted to out-of-fold decision values, and is then
         combined with a model that is fitted to all rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
-        Source of randomness with `cv`: assigns rows to stratified folds. If `model` has an option
-        `rng` that is not set, each fit receives a generator derived from this one.
+        Source of randomness, which assigns rows to stratified folds with `cv`. If `model` has an
+        option `rng` that is not set, each fit receives a generator derived from this one.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a row of weight k counts as k copies of the row. With `cv`, the
         weights are also passed to the fits.
@@ -83,8 +83,8 @@ def calibrate(
     Returns
     -------
     CalibratedModel
-        A model whose ``predict_proba`` returns the calibrated probabilities, and which predicts the
-        most probable class. Its predictions can differ from ``model.model``.
+        A model that returns calibrated probabilities and predicts the most probable class. Its
+        predictions can differ from ``model.model``.
 
     Raises
     ------
@@ -109,21 +109,20 @@ def calibrate(
     Notes
     -----
     Platt's targets are ``(N+ + 1) / (N+ + 2)`` for the N+ rows of the class and ``1 / (N- + 2)``
-    for the other N- rows, so that no probability is 0 or 1. For this purpose, weights are converted
-    to numbers of rows: they are divided by their greatest common divisor or, if there is none, by
-    their mean. The scale of the weights therefore has no effect. The likelihood is maximized by
-    Newton's method with step halving [3]_.
+    for the other N- rows, so that no probability is 0 or 1. To count rows, weights are divided by
+    their greatest common divisor or, if there is none, by their mean. The scale of the weights
+    therefore has no effect. The likelihood is maximized by Newton's method with step halving [3]_.
 
-    The isotonic function minimizes the squared error. It is linear between the values of the rows
-    and constant beyond them. Its probabilities can be 0 and 1; a row with probability 0 for
-    every class gets equal probabilities.
+    The isotonic function minimizes the squared error. It is linear between the decision values of
+    the rows and constant outside their range. Its probabilities can be 0 and 1; a row with
+    probability 0 for every class gets equal probabilities.
 
     "platt" with a positive slope keeps the order of the rows, and therefore the AUC. "isotonic"
     introduces ties.
 
     With `cv`, the result is the same as with scikit-learn's
-    ``CalibratedClassifierCV(ensemble=False)``, except that scikit-learn uses the weights in Platt's
-    targets unscaled. To get the same result, pass weights with mean 1.
+    ``CalibratedClassifierCV(ensemble=False)``, except that scikit-learn does not scale the weights
+    in Platt's targets. To get the same result, pass weights with mean 1.
 
     References
     ----------
@@ -158,7 +157,9 @@ def calibrate(
             "fit(X, y) by cross-validation"
         )
     if rng is not None:
-        raise ValueError(f"rng: expected None without cv, got {rng!r}; without cv nothing is drawn")
+        raise ValueError(
+            f"rng: expected None without cv, got {rng!r}; random numbers are only used with cv"
+        )
     check_model(model)
     of: Any = model.model if isinstance(model, CalibratedModel) else model
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
@@ -172,7 +173,7 @@ def calibrate(
 
 
 def _n_maps(n_labels: int) -> int:
-    """Return the number of calibrators: one for binary models, else one per class."""
+    """Return the number of calibrators: 1 for a binary model, else one per class."""
     return 1 if n_labels == 2 else n_labels
 
 
@@ -185,7 +186,7 @@ def _out_of_fold(
     generator: np.random.Generator,
     sample_weight: ArrayLike | None,
 ) -> CalibratedModel:
-    """Return the model of all rows, calibrated on out-of-fold decision values."""
+    """Fit a model to all rows and calibrate it on out-of-fold decision values."""
     if not callable(fit):
         raise TypeError(
             "model: expected a function fit(X, y) with cv, got a fitted model; to calibrate it on "
@@ -261,12 +262,12 @@ def _mapped(
 
 
 def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept of Platt's logistic function; slope 0 if all values are equal."""
+    """Return the slope and the intercept of Platt's logistic function."""
     ones, others = weight[is_one].sum(), weight[~is_one].sum()
     target = np.where(is_one, (ones + 1) / (ones + 2), 1 / (others + 2))
     weight = weight / weight.sum()
     largest = float(np.abs(value).max()) or 1.0
-    value = value / largest  # so that squares do not overflow
+    value = value / largest  # the squares of large values would overflow
     centre = float(weight @ value)
     around = value - centre
     spread = float(np.sqrt(weight @ np.square(around)))
@@ -279,7 +280,7 @@ def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> t
 
 
 def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept with the least cross-entropy, for centered and scaled values."""
+    """Return the slope and the intercept that minimize the cross-entropy for scaled values."""
 
     def loss_at(line: FloatArray) -> float:
         odds = line[0] * z + line[1]
@@ -300,7 +301,7 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
                 break
             step /= 2
         else:
-            break  # only rounding errors are left
+            break  # no step reduces the loss, apart from rounding errors
         gained, line, loss = loss - new_loss, line - step, new_loss
         if gained <= SMALLEST * loss:
             break
@@ -310,9 +311,9 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
 def isotonic(
     value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the knots, and the probabilities at them, of the weighted isotonic regression.
+    """Return the knots of the weighted isotonic regression and the probabilities at the knots.
 
-    Rows with equal values are pooled. Only the first and last knot of each constant stretch are
+    Rows with equal values are pooled. Only the first and last knot of each constant segment are
     kept.
     """
     from scipy.optimize import isotonic_regression

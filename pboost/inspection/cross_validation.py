@@ -1,4 +1,4 @@
-"""Cross-validation: error, cost and certificate of models on rows they were not fitted to."""
+"""Cross-validate models: measure error and cost on rows that were not used for training."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ from pboost.values import (
 )
 from pboost.values.options import BarOptions, builder, check_fit, takes_rng, unwrapped
 
-#: Probabilities are clipped to this distance from 0 and 1 before the logarithm.
+#: Smallest probability in the log loss.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
 def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
-    """Return the weighted mean of values; the sum of the weights may overflow."""
+    """Return the weighted mean of values, even if the sum of the weights would overflow."""
     return float(np.average(values, weights=None if weight is None else weight / weight.max()))
 
 
 def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the area under the ROC curve, given probabilities of shape (n, J).
 
-    With two classes it is the area for the second class, otherwise the unweighted mean of the
-    one-vs-rest areas. A class is left out if it has no row of positive weight, or all such rows.
-    The result is NaN if no class remains.
+    With two classes, return the area for the second class, otherwise the unweighted mean of the
+    one-vs-rest areas. A class is left out if none or all of the rows with positive weight belong to
+    it. The result is NaN if no class remains.
     """
     classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
     areas = [_area(code == k, share[:, k], weight) for k in classes]
@@ -95,7 +95,7 @@ def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | Non
 def log_loss(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the mean of -log of the probabilities (n, J) of the true classes.
 
-    Probabilities are clipped to a distance of 2**-52 from 0 and 1, so that the result is finite.
+    Probabilities are clipped to [2**-52, 1 - 2**-52], so that the result is finite.
     """
     of_truth = share[np.arange(len(share)), code]
     return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
@@ -118,7 +118,7 @@ def absolute_error(
 
 
 def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
-    """Return the coefficient of determination R²; NaN if the true values are all equal."""
+    """Return the coefficient of determination R², or NaN if the true values are all equal."""
     around = truth - weighted_mean(truth, weight)
     scale = np.abs(around).max()  # squares of large values would overflow
     if not scale > 0 or (truth == truth[0]).all():
@@ -130,19 +130,19 @@ def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = Non
 
 
 def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
-    """Return the targets of n rows, or their classes, which must be classes of the model."""
+    """Return the true targets or classes of n rows. The model must have these classes."""
     classes = model.classes
     return as_targets(y, n) if classes is None else classes[class_codes(classes, y, n)]
 
 
 def row_errors(model: Model, predicted: Array, truth: Array) -> Array:
-    """Return the squared error of each prediction, or whether its class is wrong."""
+    """Return the squared error of each prediction for regression, else 1 for a wrong class."""
     return (predicted - truth) ** 2 if model.classes is None else predicted != truth
 
 
 # The cross-validation
 
-#: Measures beside the error, and their titles in the summary.
+#: Measures other than the error, and their titles in the summary.
 MEASURES = {
     "auc": "AUC",
     "log_loss": "log loss",
@@ -154,7 +154,7 @@ MEASURES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossValidation(Stored):
-    """Result of a cross-validation; ``print`` shows it.
+    """Result of a cross-validation. ``print`` shows it.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class CrossValidation(Stored):
     test_fold : ndarray of int32, shape (n,)
         The fold in which each row was tested.
     certificate_note : str
-        How to read the certificates; empty if observations are exact.
+        Explanation of the certificates. It is empty if observations are exact.
     task : {"classification", "regression"}
         The task of the models.
     auc : ndarray of float64, shape (folds,), or None
@@ -181,10 +181,10 @@ class CrossValidation(Stored):
         two classes it is the mean of the one-vs-rest areas. NaN if all test rows of a fold have the
         same class.
     log_loss, brier : ndarray of float64, shape (folds,), or None
-        Log loss and Brier score, for classification. Probabilities are clipped to a distance of
-        2**-52 from 0 and 1 for the log loss. The Brier score is the mean squared error of the
-        probability of the second class or, with more than two classes, the sum over all classes.
-        NaN if the model has no probabilities.
+        Log loss and Brier score, for classification. For the log loss, probabilities are clipped to
+        [2**-52, 1 - 2**-52]. The Brier score is the mean squared error of the probability of the
+        second class or, with more than two classes, the sum over all classes. NaN if the model has
+        no probabilities.
     proven_cost : ndarray of float64, shape (folds,), or None
         The cost if the prediction of a row stops as soon as the remaining votes cannot change the
         class; NaN for models that do not support this.
@@ -218,7 +218,7 @@ class CrossValidation(Stored):
         return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
 
     def _mean(self, name: str) -> str:
-        """Return the mean of a measure over the folds where it is defined, or an empty text."""
+        """Return the mean of a measure over the folds as text, or "" if there is none."""
         values = getattr(self, name)
         if values is None or np.isnan(values).all():
             return ""
@@ -292,8 +292,8 @@ def cross_validate(
         ``functools.partial(pb.fit_adaboost, n_estimators=100)``. If sample weights are passed, it
         is also called with ``sample_weight``; if class probabilities are passed, it is called with
         ``y_proba`` and ``classes`` instead of y. If it is a ``functools.partial`` with
-        ``observation=pb.observation.gaussian(sigma)`` and one error per cell, each fit receives the
-        errors of its training rows.
+        ``observation=pb.observation.gaussian(sigma)``, and `sigma` has one row per row of X, each
+        fit receives the rows of `sigma` for its training rows.
     X : array_like of shape (n, d), data frame or SortedColumns
         Features. `fit` receives rows of the same type: arrays or data frames. Sorted columns are
         not sorted again for each fold.
@@ -302,11 +302,10 @@ def cross_validate(
         finite numbers.
     task : {"classification", "regression"}, optional
         The task. By default, it is inferred from `fit` if the function or its options, such as the
-        loss, allow only one task. Otherwise text, booleans and at most 20 different whole numbers
-        are treated as classes, and numbers that are not all whole as regression targets. With more
-        than 20 different whole numbers, pass the task. If `fit` has an option `task` that is not
-        set, it receives this task. It must return models of this task. The folds of a regression
-        are not stratified.
+        loss, allow only one task. Otherwise text, booleans and at most 20 distinct integers are
+        classes, and numbers that are not all integers are regression targets. With more than 20
+        distinct integers, pass the task. If `fit` has an option `task` that is not set, it receives
+        this task. It must return models of this task. The folds of a regression are not stratified.
     cv : int, default 10
         Number of folds, from 2 to the number of rows of the most frequent class.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
@@ -324,7 +323,7 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        Errors and other measures, costs, certificates and times per fold.
+        The errors, costs, certificates, times and other measures of each fold.
 
     Raises
     ------
@@ -384,7 +383,7 @@ def cross_validate(
 
 
 def _truth(target: Any, n: int, task: str) -> tuple[Any, Array | None]:
-    """Return the targets, classes or `SoftLabels` of n rows, and all classes if there are any."""
+    """Check and return the target of n rows. Also return its classes, or None for regression."""
     if task == "regression":
         return as_targets(numbers_given(target), n), None
     if isinstance(target, SoftLabels):
@@ -426,7 +425,7 @@ def _tested(
 
 
 def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
-    """Return the mean costs with the exits of the model, with proven exits and without exits."""
+    """Return three mean costs: with the model's exits, with proven exits and without exits."""
     cost = weighted_mean(prediction_cost(model, rows), weight)
     full_cost, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
@@ -444,7 +443,7 @@ def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str
 def _classes(
     truth: Any, classes: Array, weight: FloatArray | None
 ) -> tuple[slice | NDArray[np.integer], NDArray[np.integer], FloatArray | None]:
-    """Return row numbers, class codes and weights, with one entry per row and possible class."""
+    """Return the row number, class code and weight for each row and each possible class."""
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(classes, truth), weight
     class_data = truth.expanded(weight)
@@ -463,7 +462,7 @@ def _of_shares(
     classes: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
-    """Return measures of the probabilities of all classes; the model may lack some of them."""
+    """Return measures of the class probabilities. The model may lack some of the classes."""
     try:
         probabilities = predict_proba(model, rows)[at]
     except NotImplementedError:  # losses such as hinge have no probabilities
@@ -524,7 +523,7 @@ def fold_fits(
 
 
 def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[..., Model]:
-    """Return `fit` with the errors of its option `observation` restricted to these rows."""
+    """Return `fit` with the standard deviations of its option `observation` for these rows."""
     observation: Any = unwrapped(fit)[1].get("observation")
     sigma = np.asarray(getattr(observation, "sigma", 0.0))
     if sigma.ndim < 2 or len(sigma) != n:

@@ -1,4 +1,4 @@
-"""Statistical bounds for new rows from calibration rows: errors, thresholds, prediction sets."""
+"""Error bounds, thresholds and prediction sets that hold on new rows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from pboost.values import (
     shown,
 )
 
-#: Warn about calibration rows used in training if their share exceeds the expected share by more
-#: than the first number, and has at most the second number as its probability by chance.
+#: Limits for the warning about calibration rows that equal training rows. They apply to the excess
+#: over the expected share and to the probability of this excess by chance.
 LEAST_SHARE, MOST_CHANCE = 0.1, 1e-4
 
 
 class Calibration(NamedTuple):
-    """Calibration rows of a classifier, with their class codes."""
+    """Calibration rows of a classifier and their class codes."""
 
     X: TableLike
     code: NDArray[np.intp]
@@ -54,7 +54,7 @@ class Calibration(NamedTuple):
 def calibration_rows(
     model: Model, X_cal: TableLike, y_cal: ArrayLike, what: str, done: str = "bounded"
 ) -> Calibration:
-    """Check and return calibration rows; `what` and `done` are words for the error messages."""
+    """Check and return calibration rows. The texts `what` and `done` appear in error messages."""
     check_model(model)
     classes = model.classes
     if classes is None:
@@ -62,7 +62,7 @@ def calibration_rows(
     X_cal = table_for(model, X_cal)
     n = count_rows(model, X_cal)
     if not n:
-        raise ValueError(f"X_cal: expected calibration rows, got none: nothing can be {done}")
+        raise ValueError("X_cal: expected calibration rows, got none")
     try:
         code = class_codes(classes, y_cal, n)
     except ValueError as error:
@@ -80,7 +80,7 @@ def calibration_rows(
 
 
 def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Digest | None:
-    """Return the hashes of calibration rows, and warn if many were used in training.
+    """Return the hashes of calibration rows. Warn if many rows were used in training.
 
     Return None if the model uses functions of a row. If there are few distinct rows, some
     calibration rows equal training rows by chance (see `DigestOverlap`). The warning is issued only
@@ -96,7 +96,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
             about = "" if seen.compared == n else "about "
             warnings.warn(
                 f"X_cal: {about}{round(n * seen.n_found / seen.compared)} of {n} calibration rows "
-                f"equal rows that the model was fitted to or calibrated on, where "
+                f"equal rows that the model was fitted to or calibrated on; "
                 f"{seen.natural:.0%} are expected by chance; results from these rows do not hold "
                 "for new rows; pass rows that were not used before",
                 UserWarning,
@@ -122,7 +122,7 @@ def is_seen(seen: DigestOverlap) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorBound:
-    """Bounds on the error of a classifier, made by `error_bound`; ``print`` shows them.
+    """Bounds on the error of a classifier, returned by `error_bound`. ``print`` shows them.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class ErrorBound:
     certificate : float
         The model's certificate, an upper bound on the training error; NaN if it has none.
     certificate_note : str
-        How to read the certificate; empty if observations are exact.
+        Explanation of the certificate. It is empty if observations are exact.
     cost : float
         Mean number of comparisons per calibration row, with early exits if the model has them.
     whole_cost : float
@@ -148,7 +148,7 @@ class ErrorBound:
     classes : ndarray, shape (J,)
         The classes of the model.
     out_of_bag : float
-        The out-of-bag error, an estimate; NaN if the model has none.
+        The out-of-bag error, which is an estimate. NaN if the model has none.
     """
 
     n_rows: int
@@ -173,33 +173,31 @@ class ErrorBound:
 
     def describe(self) -> str:
         """Return the certificate, the error bound and the cost as text."""
-        sure = f"with {100 * self.confidence_level:.4g} %"
+        sure = f"with {100 * self.confidence_level:.4g} % confidence"
         lines = ["training:"]
         if math.isnan(self.certificate):
-            lines.append("  certificate   none: this kind of model carries no bound")
+            lines.append("  certificate   not available for this kind of model")
         else:
             note = f"; it {self.certificate_note}" if self.certificate_note else ""
             lines.append(f"  certificate   training error <= {self.certificate:.4g}{note}")
         lines += [
-            f"new rows, from {self.n_rows} that were not trained on:",
+            f"new rows, estimated from {self.n_rows} calibration rows:",
             f"  error         {self.error:.2%} measured, <= {self.upper:.2%} {sure} "
             f"(>= {self.lower:.2%} {sure})",
         ]
         for label, error, upper in zip(
             self.classes.tolist(), self.class_error, self.class_upper, strict=True
         ):
-            measured = "no rows, so that nothing is bounded"
+            measured = "no bound, because there are no rows"
             if not math.isnan(error):
                 measured = f"{error:.2%} measured, <= {upper:.2%} {sure}"
             lines.append(f"    of {label!r}: {measured}")
-        lines.append(f"  PAC-Bayes     <= {self.pac_bayes:.2%}, from the same rows; never smaller")
+        lines.append(f"  PAC-Bayes     <= {self.pac_bayes:.2%} on the same rows, for comparison")
         if not math.isnan(self.out_of_bag):
-            lines.append(
-                f"  out of bag    {self.out_of_bag:.2%}, an estimate: its rows were trained on"
-            )
+            lines.append(f"  out of bag    {self.out_of_bag:.2%}, an estimate from training rows")
         lines.append("cost:")
         full_cost = (
-            f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
+            f", {self.whole_cost:.4g} without early exits" if self.cost < self.whole_cost else ""
         )
         lines.append(f"  comparisons   {self.cost:.4g} per row{full_cost}")
         return "\n".join(lines)
@@ -232,7 +230,7 @@ def error_bound(
     Raises
     ------
     ValueError
-        If there are no rows, or all rows are of one class; if `y_cal` contains a class that the
+        If there are no rows; if all rows belong to one class; if `y_cal` contains a class that the
         model does not have; or if `confidence_level` is outside (0, 1).
     NotImplementedError
         If the model is a regression model.
@@ -249,7 +247,7 @@ def error_bound(
 
     Notes
     -----
-    Each bound, for a class or for all rows, holds by itself. For bounds that hold for all J
+    Each single bound holds with probability `confidence_level`. For bounds that hold for all J
     classes at once, pass a confidence level of ``1 - (1 - confidence_level) / J``.
 
     Examples
@@ -309,7 +307,7 @@ RISKS: dict[str, int] = dict(zip(get_args(Risk), (1, 0), strict=True))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskThreshold:
-    """Threshold that limits a risk, made by `risk_threshold`; ``print`` shows it.
+    """Threshold that limits a risk, returned by `risk_threshold`. ``print`` shows it.
 
     Attributes
     ----------
@@ -348,9 +346,9 @@ class RiskThreshold:
         label, second = self.classes[class_index].item(), self.classes[1].item()
         share = self.other_errors / self.other_rows
         return (
-            f"threshold {self.threshold:.6g}: {second!r} where its probability is larger\n"
+            f"threshold {self.threshold:.6g}: rows with a larger probability are {second!r}\n"
             f"  {self.risk}: {self.errors} of {self.n_rows} rows of {label!r}; on new rows <= "
-            f"{self.max_risk:.2%} with {100 * self.confidence_level:.4g} %\n"
+            f"{self.max_risk:.2%} with {100 * self.confidence_level:.4g} % confidence\n"
             f"  {other}: {self.other_errors} of {self.other_rows} rows of "
             f"{self.classes[1 - class_index].item()!r}, {share:.2%}, an estimate"
         )
@@ -369,9 +367,10 @@ def risk_threshold(
 ) -> RiskThreshold:
     """Choose a threshold that limits false negatives or false positives on new rows.
 
-    Uses Learn then Test [1]_: thresholds are tested in order, starting at one that makes no error
-    of this kind, up to the first at which a binomial test does not reject that the error rate is
-    above the limit. The last threshold before it makes the fewest errors on the other class.
+    The method is Learn then Test [1]_. Thresholds are tested in order, starting at one that makes
+    no error of this kind. Tests stop at the first threshold for which a binomial test cannot show
+    that the error rate is within the limit. The previous threshold makes the fewest errors on the
+    other class and is returned.
 
     Parameters
     ----------
@@ -408,8 +407,8 @@ def risk_threshold(
     Notes
     -----
     The order of the tests must not depend on the rows. This holds because the risk never decreases
-    along the sequence. Thresholds between two probabilities need no test of their own, and the
-    sequence ends at the probability of the calibration row that is one error too many.
+    along the sequence. The test has the same result for all thresholds between two calibration
+    probabilities, so one of them is tested.
 
     References
     ----------
@@ -487,7 +486,7 @@ TIES: tuple[Ties, ...] = get_args(Ties)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionSets:
-    """Predictor of sets of classes, made by `prediction_sets`; ``print`` shows a summary.
+    """Predictor of sets of classes, returned by `prediction_sets`. ``print`` shows a summary.
 
     Attributes
     ----------
@@ -533,7 +532,7 @@ class PredictionSets:
         is_in_set = np.empty(probability.shape, dtype=bool)
         for k, column in enumerate(probability.T):
             score = self.scores[k if self.per_class else 0]
-            # Numbers of calibration rows with a smaller, and with an equal, score.
+            # Count the calibration rows with a smaller score and with an equal score.
             worse = np.searchsorted(score, column, side="left")
             equal = np.searchsorted(score, column, side="right") - worse
             if self.ties == "random":
@@ -542,7 +541,7 @@ class PredictionSets:
         return is_in_set
 
     def predict(self, X: TableLike, *, rng: Seed = None) -> list[tuple[object, ...]]:
-        """Return the prediction set of each row, as a tuple of classes.
+        """Return the prediction set of each row as a tuple of classes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Explanations of single predictions, and the leaves and paths of rows in trees."""
+"""Explain single predictions, and find the leaves and paths of rows in trees."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class PathTest:
 class Explanation:
     """Contributions of the features to the prediction for one row.
 
-    ``print`` shows the path of the row in a decision graph, and for other models the contributions,
-    the largest first.
+    For a decision graph, ``print`` shows the path of the row. For other models, it shows the
+    contributions in decreasing order of absolute value.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Explanation:
         The contribution of each feature; None for graphs whose weak classifiers are functions of a
         row.
     values : ndarray of float64, shape (d,), or None
-        The row, with features in the model's order; None for such graphs.
+        Feature values of the row, in the model's order. None if `contributions` is None.
     names : sequence of str
         Feature names, ``x[j]`` if features have no names.
     explained : {"decision value", "probability", "prediction"}
@@ -146,7 +146,7 @@ class Explanation:
     __hash__ = None  # type: ignore[assignment]
 
     def order(self) -> list[int]:
-        """Return the features with nonzero contributions, the largest contribution first."""
+        """Return the features with nonzero contributions, in decreasing order of absolute value."""
         if self.contributions is None:
             return []
         size = np.abs(self.contributions).reshape(len(self.contributions), -1).max(axis=1)
@@ -162,7 +162,7 @@ class Explanation:
         return "\n".join([*lines, self.left] if self.left else lines)
 
     def _summary(self) -> list[str]:
-        """Return the table of contributions, or only the score if comparisons are shown."""
+        """Return a table of the contributions, or of the score if comparisons are shown."""
         number = "+.6g" if self.explained == "prediction" else "+.4f"
         order = [] if self.tests else self.order()
         if order and self.contributions is not None and self.values is not None:
@@ -175,7 +175,7 @@ class Explanation:
         return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
 
     def _titles(self, columns: list[int]) -> list[str]:
-        """Return the row titles: feature values or, if missing, values with the same branch."""
+        """Return the row titles. If a value is missing, list values with the same branch."""
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))
@@ -185,19 +185,19 @@ class Explanation:
 
 
 def _are_words(classes: tuple[object, ...]) -> bool:
-    """Return whether the classes are text, which cannot be mistaken for votes."""
+    """Return whether the classes are text. Text cannot be confused with votes."""
     return bool(classes) and isinstance(classes[0], str)
 
 
 def _by_label(classes: tuple[object, ...], votes: float | tuple[float, ...] | FloatArray) -> str:
-    """Return the votes as text, each preceded by its class."""
+    """Return the votes as text with their classes."""
     return ", ".join(
         f"{label} {vote:+.4f}" for label, vote in zip(classes, np.ravel(votes), strict=True)
     )
 
 
 def _table(titles: list[str], cells: list[list[str]], classes: tuple[object, ...]) -> list[str]:
-    """Return the lines of a table, with the classes as column titles if there are any."""
+    """Return the lines of a table. Classes, if there are any, are its column titles."""
     if classes:
         titles, cells = ["", *titles], [[repr(label) for label in classes], *cells]
     width = max(map(len, titles))
@@ -248,8 +248,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         each class; for regression, the mean target. The bias is the value of the root. For a forest
         contributions are averaged over the trees.
     GradientBoostingModel
-        As for a Tree, but the value of a node is the weighted mean of the leaf values below it. The
-        contributions are summed over the trees.
+        The change of the node value at each split, summed over the trees. The value of a node is
+        the weighted mean of the leaf values below it.
     LinearModel, ProbitModel
         Coefficient times value; a LinearModel uses centered and scaled features.
     ProbitTree
@@ -268,10 +268,10 @@ def explain(model: Model, x: TableLike) -> Explanation:
     Bagging, WeightedVote, SubaggedProbitTrees
         The vote of a base learner, or its probability of a class, is divided among the features
         whose contributions support this class, in proportion to these contributions. If no feature
-        supports it, the vote is part of the bias. The result adds up to the vote shares: for two
-        classes to the decision value, for a WeightedVote to the sum of votes of each class. For
-        bagged regression models, and bagged probabilities of trees and forests, contributions are
-        averaged.
+        supports it, the vote is part of the bias. The contributions add up to the decision value
+        for two classes, to the sum of votes of each class for a WeightedVote, and to the vote
+        shares otherwise. For bagged regression models, and bagged probabilities of trees and
+        forests, contributions are averaged.
 
     References
     ----------
@@ -299,8 +299,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         return _path(model, _answers_of(model, x), None, None)
     if not reads_columns(model):
         raise NotImplementedError(
-            "model: expected base learners that use features, got functions of a row; the features "
-            "that these use are not known"
+            "model: expected base learners that use features, got functions of a row; it is "
+            "not known which features these functions use"
         )
     row = _one_row(model, x)
     if isinstance(model, EarlyExitModel):
@@ -333,7 +333,7 @@ def _path(
     row: FloatArray | None,
     parts: FloatArray | None,
 ) -> Explanation:
-    """Return the explanation for a graph, with the comparisons on the path of the row."""
+    """Return the explanation for a graph. It contains the comparisons on the path of the row."""
     names, tests = input_names(model), []
     classes = tuple(model.classes.tolist()) if model.n_votes > 1 else ()
     total = np.asarray(model.bias, dtype=np.float64)
@@ -381,7 +381,7 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
     functions, x = functions_of(model), table_for(model, x)
     if not is_frame(x):
         x, shape = as_array(x), functions.row_shape
-        # A row in the shape that the functions expect becomes a matrix of one row.
+        # If x has the shape of a single row, convert it to an array of one row.
         x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
     rows = match_rows(model, x)
     _check_one(rows.n_rows)
@@ -389,11 +389,11 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
 
 
 def _one_row(model: Model, x: Any) -> Features:
-    """Return one row as float64 features, in the model's order."""
+    """Return the features of one row as float64 in the model's order."""
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
         x = ([[x]], row, x)[min(np.ndim(x), 2)]
-    # A model without base learners has no known features.
+    # A model without base learners does not store its features.
     features = match_columns(model, x) if model.n_features else as_features(x)
     check_finite(features, model.takes_missing)
     _check_one(len(features.values))
@@ -471,7 +471,7 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
 
 
 def parents(tree: Tree) -> IntArray:
-    """Return the parent of each node, -1 for the root."""
+    """Return the parent of each node, or -1 for the root."""
     parent = np.full(tree.n_nodes, -1, dtype=np.int32)
     inner = np.flatnonzero(tree.feature != LEAF)
     parent[tree.children[inner].ravel()] = np.repeat(inner, 2)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 #: Maximum number of edge bends; with more, all edges are drawn as straight lines.
 MOST_BENDS = 20_000
-#: Number of passes that order the items of the layers, and that move items along their layer.
+#: Number of passes that reorder the items of each layer, and of passes that move the items.
 SWEEPS, MOVES = 12, 12
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingLayout:
-    """Positions of nodes and edges; x grows to the right, layers are numbered from the top.
+    """Positions of nodes and edges. x grows to the right, and layer 0 is at the top.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class DrawingLayout:
 
 
 def depths_of(next_: IntArray) -> list[int]:
-    """Return the length of the longest path to each node; parents come first."""
+    """Return the length of the longest path to each node. Parents must precede children."""
     depth = [0] * len(next_)
     for node, leads in enumerate(next_.tolist()):
         for to in leads:
@@ -66,10 +66,11 @@ def depths_of(next_: IntArray) -> list[int]:
 def lay_out(
     next_: IntArray, width: Sequence[float], out_width: Sequence[Sequence[float]], bend: float
 ) -> DrawingLayout:
-    """Return the layout of nodes with these widths and targets `next_` (n, 2), parents first.
+    """Return the layout of a graph in which parents come before their children.
 
-    `out_width` (n, 2) is the width of exits that lead out of the graph, `bend` the width that an
-    edge needs where it crosses a layer.
+    `width` contains the widths of the nodes, and `next_` (n, 2) their targets. `out_width` (n, 2)
+    contains the widths of the exits that lead out of the graph. An edge needs the width `bend` at
+    each layer that it crosses.
     """
     n, layer, widths = len(next_), depths_of(next_), list(width)
     out = _ends(next_, layer, widths, out_width)
@@ -101,7 +102,7 @@ def lay_out(
 def _ends(
     next_: IntArray, layer: list[int], widths: list[float], out_width: Sequence[Sequence[float]]
 ) -> dict[tuple[int, int], int]:
-    """Return items for the exits that lead out of the graph, and append their layers and widths."""
+    """Create an item for each exit that leads out of the graph. Append its layer and width."""
     out: dict[tuple[int, int], int] = {}
     for node, exit_ in np.argwhere(next_ == OUT).tolist():
         out[node, exit_] = len(widths)
@@ -117,7 +118,7 @@ def _chains(
     widths: list[float],
     bend: float,
 ) -> dict[tuple[int, int], list[int]]:
-    """Return the items on the edge of each exit, and append layers and widths of its bends."""
+    """Return the items on the edge of each exit. Append the layers and widths of the bends."""
     ends = {
         (node, exit_): out[node, exit_] if to == OUT else to
         for node, leads in enumerate(next_.tolist())
@@ -157,7 +158,7 @@ def _first_order(
 def _ordered(
     rows: list[list[int]], up: list[list[int]], down: list[list[int]]
 ) -> tuple[list[list[int]], int]:
-    """Return the order of the items in each layer with the fewest crossings, and their number.
+    """Order the items of each layer. Return the order with the fewest crossings and their number.
 
     Each sweep sorts a layer by the mean position of the neighbors in the previous layer.
     """
@@ -204,7 +205,7 @@ def _moved(
     for row in rows:
         _settle(x, row, [0.0] * len(row), widths)
     for move in range(MOVES):
-        near = up if move % 2 == 0 else down  # children last: parents are centered above them
+        near = up if move % 2 == 0 else down  # the last pass centers parents above children
         for row in rows if near is up else rows[::-1]:
             wanted = [
                 sum(x[other] for other in near[item]) / len(near[item]) if near[item] else x[item]
@@ -215,7 +216,7 @@ def _moved(
 
 
 def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[float]) -> None:
-    """Place the items of a layer, without overlap, as close as possible to their targets.
+    """Place the items of a layer as close as possible to their targets without overlap.
 
     Minimizes the sum of squared distances by pooling adjacent items that would overlap.
     """
@@ -242,11 +243,11 @@ def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[fl
 
 #: Characters per line of a node, font size in points, width and height of a character in inches.
 LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
-#: Relative position of a vote on its edge, for a target with a single edge, and for an edge that
-#: crosses a layer, which has reserved space for the vote.
+#: Relative position of a vote on its edge: `FAR` if the target has no other edge, and `PASSING` if
+#: the edge crosses a layer, which has reserved space for the vote.
 FAR, PASSING = 0.65, 1.0
-#: Inches between layers without text, and with text, normally and at least; maximum length in
-#: inches of a side of a new figure.
+#: Lengths in inches: distance of layers without text, normal and minimum distance of layers with
+#: text, and maximum length of a side of a new figure.
 BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
 #: Line widths of edges taken by no row and by all rows, and of edges with an unknown share.
 THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0
@@ -259,7 +260,8 @@ class Drawn:
     Attributes
     ----------
     next : ndarray of int32, shape (n, 2)
-        Target node of each exit, parents first; -1 if it leads out of the graph.
+        Target node of each exit, or -1 if the exit leads out of the graph. Parents precede
+        children.
     question : sequence of str
         Text of each node. The first exit, on the left, means "yes".
     exit_texts : sequence of (str, str)
@@ -289,7 +291,7 @@ class Drawn:
     is_swapped: NDArray[np.bool_] | None = None
 
     def gid(self, kind: str, node: int, position: int) -> str:
-        """Return the id of an exit, with its number in the model."""
+        """Return the id of an exit, which contains the exit number in the model."""
         is_swapped = self.is_swapped is not None and self.is_swapped[node]
         return f"{kind}-{node}-{1 - position if is_swapped else position}"
 
@@ -400,7 +402,7 @@ def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
 
 
 def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[float, float]:
-    """Return a point on the first part of an edge: t = 0 at its node, t = 1 at the next layer."""
+    """Return a point of an edge. t = 0 is at the node, and t = 1 is at the next layer."""
     (x, above), (to, below) = way[:2]
     along, aside = t * t * (3 - 2 * t), 4 * t * (1 - t) * bow
     down = 1.5 * t * (1 - t) + t**3
@@ -408,7 +410,7 @@ def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[fl
 
 
 def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) -> None:
-    """Draw a curve for each exit, from its node to its target."""
+    """Draw a curve from each node to the target of each exit."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -470,7 +472,7 @@ def _draw_texts(
 
 
 def _draw_dots(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
-    """Draw nodes and outer exits as dots, without texts."""
+    """Draw nodes and outer exits as dots without texts."""
     n = len(drawn.next)
     ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
     ends = list(layout.out.items())

@@ -58,9 +58,9 @@ def plot_graph(
     model : DecisionGraph
         A fitted model: a chain, a tree, a matryoshka or another graph.
     X : array_like of shape (n, d), or data frame, optional
-        Rows whose shares at nodes and exits are shown, under the observation model of training
-        (see `reach`). By default, the shares of the weighted training rows are shown if they can
-        be derived from the training record.
+        Rows whose shares at nodes and exits are shown. The shares are computed with the observation
+        model of training (see `reach`). By default, the shares of the weighted training rows are
+        shown if they can be derived from the training record.
     y : array_like of shape (n,), optional
         Classes of X; required if the observation model depends on the class.
     max_labeled_nodes : int
@@ -163,14 +163,14 @@ def _yes_first(drawn: Drawn, is_set: NDArray[np.bool_]) -> Drawn:
 
 
 def _at_nodes(model: Graph) -> FloatArray:
-    """Return the shares of training rows that reached the nodes; NaN if the record has none."""
+    """Return the share of training rows that reached each node, or NaN if it is not recorded."""
     share = np.diff(model.record.cost)
     is_known = model.n_nodes and abs(share[0] - 1) < 1e-6 and (share >= 0).all()
     return share if is_known else np.full(model.n_nodes, np.nan)
 
 
 def _passed_in_training(model: Graph) -> FloatArray:
-    """Return the shares (n_nodes, 2) of training rows that took the exits; NaN if unknown.
+    """Return the share of training rows that took each exit (n_nodes, 2), or NaN if unknown.
 
     The share of a node with a single incoming exit is the share of that exit. The other exit of its
     parent has the remaining share.
@@ -202,7 +202,7 @@ def _passed_in_training(model: Graph) -> FloatArray:
 
 
 def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
-    """Return the shares (n_nodes, 2) of rows that take the exits, under the observation model."""
+    """Return the share of rows that take each exit (n_nodes, 2) in the observation model."""
     if not count_rows(model, X):
         check_has_rows(0)
     passed = np.zeros(model.next.shape)
@@ -255,8 +255,8 @@ COLOURS, PLAIN = 10, "0.4"
 class OneTree(NamedTuple):
     """A tree with the texts and colors of its leaves.
 
-    `node` is the range of its nodes in `trees`. `leaf_texts` and `colour` belong to its leaves, by
-    node number counted from the root.
+    `node` is the range of its nodes in `trees`. `leaf_texts` and `colour` are indexed by
+    the node number, which is 0 at the root.
     """
 
     trees: TreeEnsemble
@@ -276,7 +276,7 @@ def plot_tree(
     max_terms: int = 3,
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw one tree of a model, with its leaf values, with matplotlib.
+    r"""Draw one tree of a model and its leaf values with matplotlib.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def plot_tree(
 
 
 def _drawn(model: Model, one_tree: OneTree) -> Drawn:
-    """Return the tree as a graph to draw: splits are nodes, leaves are ends of exits."""
+    """Return the tree as a graph in which splits are nodes and leaves are ends of exits."""
     trees, start = one_tree.trees, one_tree.node.start
     feature, children = trees.feature[one_tree.node], trees.children[one_tree.node]
     inner = np.flatnonzero(feature != LEAF)
@@ -381,7 +381,7 @@ def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
 
 @singledispatch
 def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
-    """Return a tree of a model; rows X, if any, determine the node weights."""
+    """Return a tree of a model. If X is passed, its rows determine the node weights."""
     try:
         trees = as_tree_ensemble(model, X)
     except TypeError as error:
@@ -412,7 +412,7 @@ def _of_values(
         best = int(np.argmax(value))
         number = f"{value[best]:.3g}" if trees.link == "shares" else f"{value[best]:+.4f}"
         return f"{classes[best]}: {number}", f"C{best % COLOURS}"
-    if trees.target is not None:  # one tree per class: the value is for or against this class
+    if trees.target is not None:  # each tree belongs to a class; positive values favor this class
         return signed(value), f"C{trees.target[tree] % COLOURS}" if value[0] > 0 else PLAIN
     return signed(value), f"C{int(value[0] > 0)}"
 
@@ -439,7 +439,7 @@ def _check_number(tree: int, n_trees: int) -> None:
 
 
 def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, title: str) -> OneTree:
-    """Return a tree with linear functions as leaf texts, one line per class."""
+    """Return a tree with leaf texts that contain one linear function per class."""
     trees = as_tree_ensemble(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
     classes, texts = model.classes.tolist(), {}
@@ -459,7 +459,7 @@ def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, titl
 def _shortened(
     function: FloatArray, spread: FloatArray, names: tuple[str, ...], max_terms: int
 ) -> str:
-    """Return a linear function as text, with its largest terms only."""
+    """Return the largest terms of a linear function as text."""
     slopes = function[1:].copy()
     left_out = slope_order(slopes, spread)[max_terms:]
     n_more = int(np.count_nonzero(slopes[left_out]))

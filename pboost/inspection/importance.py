@@ -1,4 +1,4 @@
-"""Feature importances: from training, and by permutation."""
+"""Feature importances from training or by permutation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pboost.models.random_forest import RandomForest
 from pboost.models.single_tree import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
-#: Kinds of importance beside the default of each model.
+#: Values of the option `kind` other than the default.
 ImportanceKind: TypeAlias = Literal["impurity"]
 KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 
@@ -33,7 +33,7 @@ KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 def feature_importances(
     model: Model, kind: ImportanceKind | None = None, *, X: TableLike | None = None
 ) -> FloatArray:
-    """Return the importance of each feature, computed from the training data.
+    """Return the importance of each feature in the training data.
 
     Parameters
     ----------
@@ -65,30 +65,31 @@ def feature_importances(
     The importance of a feature is the sum of:
 
     DecisionGraph
-        The decrease of the certificate at each node: the decrease of the mean exponential loss of
-        the rows that reach the node, under the observation model, times their share of the weight
-        (see `reach`). Nodes without a decrease do not count. A node with several features is
-        divided among them: a projection in proportion to ``|coefficient| * spread`` if X is passed,
-        else equally; a separator in proportion to the range of each feature's sum of stumps.
+        The decrease of the certificate at each node. This is the decrease of the mean exponential
+        loss at the node, times the share of the weight that reaches the node under the observation
+        model (see `reach`). Nodes without a decrease are ignored. The decrease at a node with
+        several features is divided among them. For a projection, the parts are proportional to
+        ``|coefficient| * spread`` if X is passed, else equal. For a separator, they are
+        proportional to the range of each feature's sum of stumps.
     Tree, RandomForest
-        The weighted decrease of the impurity at each split, by the criterion of the fit. For a
-        forest importances are averaged over the trees.
+        The weighted decrease of the impurity at each split. For a forest, importances are averaged
+        over the trees.
     GradientBoostingModel
         The mean of the importances of the trees, weighted by the decrease of the training loss.
     ProbitTree, SubaggedProbitTrees
         The decrease of the weighted loss -ln Phi(Y f). The decrease from the constant of a node to
-        the constants of its children counts for the feature of the split. The decrease from the
+        the constants of its children is assigned to the feature of the split. The decrease from the
         constant of a leaf to its linear functions is divided in proportion to ``|slope| * spread``.
-        With several trees, the mean weighted by their votes.
+        With several trees, this is the mean weighted by their votes.
     LinearModel
         ``|coefficient| * spread``. Without X, the spread is `scale`, the largest distance from the
         center in training.
     ProbitModel
         ``|slope| * spread`` if X is passed. Without X the spreads are not known, and the decrease
-        of the risk in each step counts for the feature of the step.
+        of the risk in each step is assigned to the feature of the step.
     Bagging, OneVsRest, WeightedVote
-        The mean over the base learners, weighted by their votes. Base learners without splits do
-        not count.
+        The mean over the base learners, weighted by their votes. Base learners without splits
+        are ignored.
 
     These importances are biased, because they are computed on the training data. A feature with
     many distinct values offers many thresholds, and the best of them lowers the impurity even if
@@ -208,9 +209,10 @@ def permutation_importance(
 def _shuffled(
     model: Model, X: TableLike
 ) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
-    """Return the number of rows and features, and a function that permutes one feature.
+    """Return the numbers of rows and features, and a function that shuffles one feature.
 
-    Models that use functions of a row receive rows in the user's type, other models float arrays.
+    Models that use functions of a row receive rows in the user's type. Other models receive
+    float arrays.
     """
     if not reads_columns(model):
         matched = match_rows(_reader(model), X)
@@ -230,7 +232,7 @@ def _shuffled(
 
 
 def _reader(model: Model) -> Any:
-    """Return the model, or a base learner of it, that stores the features of the training data."""
+    """Return the model or one of its base learners that stores the training features."""
     if not isinstance(model, Ensemble):
         return model
     for member in model.models:

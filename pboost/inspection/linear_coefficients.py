@@ -1,4 +1,4 @@
-"""Coefficients of models that are linear, as a whole or in each leaf."""
+"""Coefficients of linear models and of trees with linear models in the leaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coefficients:
-    """Linear functions of a model, returned by `coefficients`; ``print`` shows their means.
+    """Linear functions of a model, returned by `coefficients`. ``print`` shows their means.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Coefficients:
     size: FloatArray
 
     def of_class(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return the coefficients (leaves, d) of a class, and the shares of their leaves."""
+        """Return the coefficients (leaves, d) of a class and the shares of the leaves."""
         return _of_class(self.slopes, self.share, self.leaf_class, place)
 
     def order(self) -> list[int]:
@@ -76,7 +76,7 @@ class Coefficients:
 
 
 def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
-    """Return the coefficients of a model that is linear, or linear in each leaf.
+    """Return the coefficients of a linear model or of the linear models in the leaves of trees.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
 def _of_class(
     slopes: FloatArray, share: FloatArray, leaf_class: IntArray | None, place: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients (leaves, d) of a class, and the shares of their leaves."""
+    """Return the coefficients (leaves, d) of a class and the shares of the leaves."""
     if leaf_class is None:
         return slopes[:, place], share
     in_class = leaf_class == place
@@ -153,7 +153,7 @@ def _of_class(
 def plot_coefficients(
     model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the coefficients of a model with matplotlib, with bars for means and discs for leaves.
+    """Draw the mean coefficients of a model as bars and the coefficients of the leaves as discs.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Margins of predictions, margin curves and bounds on the margin error.
 
-Margins have one of two scales. "half" is tanh(y H / 2), the scale of Henry, Nock and Nielsen and of
-their Theorem 1. "probability" is tanh(y H): since H is half the log odds, this is y times the
+Margins have one of two scales. "half" is tanh(y H / 2), the scale that Henry, Nock and Nielsen
+use. "probability" is tanh(y H): since H is half the log odds, this is y times the
 difference of the class probabilities of `predict_proba`.
 """
 
@@ -125,7 +125,7 @@ def margin_error(
     Returns
     -------
     float, or ndarray of float64 of the shape of `theta`
-        At ``theta=0`` it is the training error, if rows with decision value 0 count as errors.
+        At ``theta=0`` it is the error on these rows, if decision values of 0 count as errors.
 
     Raises
     ------
@@ -209,9 +209,10 @@ def margin_bound(
     Notes
     -----
     In [1]_ the bound contains, in place of C, the sum of ``w(S_p) prod(sqrt(1 - mu_t**2))`` over
-    the paths p. This sum equals C if hypotheses return plus or minus the same number, or constants,
-    as in trees and in chains with symmetric votes; otherwise it is larger than C. It is returned by
-    `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any rows.
+    the paths p. This sum equals C if each hypothesis returns a constant, or plus or minus a
+    constant, as in trees and in chains with symmetric votes. Otherwise it is larger than C. The sum
+    is returned by `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any
+    rows.
 
     References
     ----------
@@ -319,7 +320,7 @@ def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -
 def _of_labels(
     score: FloatArray, truth: Any, weight: FloatArray | None, scale: str
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return margins and their weights, given decision values and the classes of rows.
+    """Return the margins and weights for decision values and classes of rows.
 
     With `SoftLabels`, each possible class of a row has its own margin.
     """
@@ -357,7 +358,7 @@ def margin_curve(
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
-    """Return the margin error at each theta, for a fitted model or by cross-validation.
+    """Return the margin error at each theta on the given rows or by cross-validation.
 
     Parameters
     ----------
@@ -422,7 +423,7 @@ def margin_curve(
         return np.asarray(share)
     if not callable(model):
         received = shown(model)
-        raise TypeError(f"model: expected a function that fits a model, with cv, got {received}")
+        raise TypeError(f"model: expected a fit function because cv is passed, got {received}")
     truth: Any = labels_of_rows(y, y_proba, classes)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
@@ -445,8 +446,8 @@ def margin_curve(
         known = as_two_class(fitted).classes
         if not np.array_equal(known, values):
             raise ValueError(
-                f"model: expected a function that fits models of the classes {values.tolist()}, "
-                f"got a model of {shown(known.tolist())}"
+                f"model: expected a function that fits models with the classes {values.tolist()}, "
+                f"got a model with {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)
@@ -477,7 +478,7 @@ def logistic_margin_curve(
     Returns
     -------
     ndarray of float64, shape (k,)
-        Expected share of margins of at most theta, over the classes given the rows.
+        Expected share of margins of at most theta if the class of each row is random.
 
     Raises
     ------
@@ -559,7 +560,7 @@ def plot_margin_curve(
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
     if not isinstance(curves, Mapping):
-        raise TypeError(f"curves: expected a dict of margin errors by name, got {shown(curves)}")
+        raise TypeError(f"curves: expected a dict of names and margin errors, got {shown(curves)}")
     lines = {name: np.asarray(curve, dtype=np.float64) for name, curve in curves.items()}
     if bound is not None:
         lines["bound"] = np.asarray(bound, dtype=np.float64)

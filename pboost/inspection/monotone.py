@@ -34,7 +34,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
     bool
         True proves that the model is monotone: for any two rows with values that differ only in
         this feature, decision values (or regression predictions) are in order, including rounding
-        errors. False means that a tree is not monotone; the sum of the trees may still be.
+        errors. False means that a tree is not monotone; the sum of the trees may still be monotone.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
     -----
     Two rows that differ in a single feature can only be separated by a split on this feature. A
     tree is therefore monotone if and only if, at each such split, no leaf of the lower branch has a
-    larger value than a leaf of the upper branch that a row with equal other features can reach.
+    larger value than a leaf of the upper branch, for all leaves that two such rows can reach.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
 
 
 class _Leaves:
-    """The leaves of a tree and the values of rows that reach them, for each feature."""
+    """The leaves of a tree and the ranges of feature values of the rows that reach each leaf."""
 
     def __init__(self, tree: Tree, j: int) -> None:
         self.tree, self.j = tree, j
@@ -138,7 +138,7 @@ class _Leaves:
         return True
 
     def _meet(self, a: int, many: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether rows that differ only in feature j can reach leaf a and other leaves."""
+        """Return which leaves in `many` overlap the range of leaf a in all features except j."""
         known = np.maximum(self.low[a], self.low[many]) < np.minimum(self.high[a], self.high[many])
         known &= (self.levels[a] & self.levels[many]).any(axis=-1)
         return (known | (self.holes[a] & self.holes[many]))[:, self.others].all(axis=1)

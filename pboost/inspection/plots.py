@@ -45,7 +45,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated error of the models of `fit_within_budget`, by budget.
+    """Draw the cross-validated error for each budget of `fit_within_budget`.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Errors with standard errors, by the mean number of comparisons per row. Save the plot with
-        ``ax.figure.savefig``.
+        The plot shows errors and standard errors against the mean number of comparisons per row.
+        Save it with ``ax.figure.savefig``.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _error_name(model: Model) -> str:
     return "mean squared error" if model.classes is None else "error"
 
 
-# Training: certificate and errors by step, pruning tables
+# Training curves and pruning tables
 
 
 def plot_training_curve(
@@ -120,7 +120,7 @@ def plot_training_curve(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the training loss or certificate, and errors, after each step with matplotlib.
+    """Draw the training loss or certificate and the errors after each step with matplotlib.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ def plot_training_curve(
     Returns
     -------
     matplotlib.axes.Axes
-        One line each for the certificate of a graph or the training loss of gradient boosting; the
-        validation error or loss, if there was a validation set; and the misclassification rate or
-        mean squared error on X.
+        The plot has a line for the certificate of a graph or the training loss of gradient
+        boosting. Further lines show the validation error or loss, if there was a validation set,
+        and the misclassification rate or mean squared error on X.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def plot_training_curve(
 def _errors(
     model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
-    """Return the steps after which the model can predict, and the errors after these steps."""
+    """Return the number and the error of each step after which the model can predict."""
     n = count_rows(model, X)
     check_has_rows(n)
     assert y is not None
@@ -229,9 +229,9 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Errors with standard errors, by number of leaves. A dashed line is one standard error above
-        the smallest error: by the rule "1se" of [1]_, subtrees below this line are equally good.
-        The selected subtree is marked.
+        The plot shows errors and standard errors against the number of leaves. A dashed line is one
+        standard error above the smallest error: by the rule "1se" of [1]_, subtrees below this line
+        are equally good. The selected subtree is marked.
 
     Raises
     ------
@@ -258,14 +258,14 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     """
     check_model(model)
     if not isinstance(model, Tree):
-        raise TypeError(f"model: expected a Tree of fit_pruned_cart, got {shown(model)}")
+        raise TypeError(f"model: expected a Tree fitted by fit_pruned_cart, got {shown(model)}")
     table = model.pruning
     if table is None:
         raise ValueError("model: expected a tree fitted by fit_pruned_cart, got another tree")
     ax = _error_bars(model, table.n_leaves, table.error, table.standard_error, "leaves", ax)
     best = int(np.argmin(table.error))
     within = float(table.error[best] + table.standard_error[best])
-    ax.axhline(within, linestyle="--", color="gray", label="least error + standard error")
+    ax.axhline(within, linestyle="--", color="gray", label="smallest error + standard error")
     chosen = table.n_leaves[table.chosen], table.error[table.chosen]
     ax.plot(*chosen, "o", markersize=12, fillstyle="none", color="C1", label="chosen")
     ax.legend()
@@ -281,7 +281,7 @@ MARGIN = 0.05
 
 
 class Axis(NamedTuple):
-    """A feature along an axis: grid values, and category names if it is categorical."""
+    """The grid values of a feature along an axis, with names if the feature is categorical."""
 
     column: int
     at: FloatArray
@@ -325,8 +325,8 @@ def plot_regions(
     ImportError
         If matplotlib is not installed.
     ValueError, TypeError
-        If `features` are not two different features of the model, or one has no finite value in
-        X, or if the model uses functions of a row.
+        If `features` are not two different features of the model, if a feature has no finite
+        value in X, or if the model uses functions of a row.
 
     Examples
     --------
@@ -366,7 +366,7 @@ def plot_regions(
 
 
 def _two(features: Sequence[str | int], model: Model) -> list[int]:
-    """Return the positions of two different features, in the given order."""
+    """Return the indices of two different features in the given order."""
     columns = named_columns("features", features)
     if len(columns) != 2:
         raise ValueError(f"features: expected two features, got {len(columns)}")
@@ -376,7 +376,7 @@ def _two(features: Sequence[str | int], model: Model) -> list[int]:
 
 
 def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> Axis:
-    """Return the grid values of a feature: its range, or its categories."""
+    """Return the grid values of a feature. They cover its range or its categories."""
     values = _known(rows, column, names[column])
     levels = None if rows.table is None else rows.table.values_of(column)
     if levels is not None and rows.table is not None:
@@ -402,21 +402,21 @@ def _known(rows: Features, column: int, name: str = "") -> FloatArray:
 
 
 def _held(rows: Features, column: int) -> float:
-    """Return the median or most frequent category of a feature, NaN if it has no values."""
+    """Return the median or most frequent category of a feature, or NaN if it has no values."""
     values = _known(rows, column)
     if not len(values):
         return float("nan")
     if rows.table is not None and rows.table.values_of(column) is not None:
         levels, count = np.unique(values, return_counts=True)
         return float(levels[np.argmax(count)])
-    # A value of the data, because the mean of two values may overflow or not be an integer.
+    # Return a value of the data, because the mean of two values may overflow or not be an integer.
     return float(np.quantile(values, 0.5, method="lower"))
 
 
 def _draw_numbers(
     ax: Axes, across: Axis, up: Axis, predicted: FloatArray, rows: Features, truth: Array | None
 ) -> None:
-    """Draw predicted values, and rows in the colors of their targets."""
+    """Draw the predicted values, and draw rows in the colors of their targets."""
     both = predicted if truth is None else np.append(predicted, truth)
     low, high = float(both.min()), float(both.max())
     drawn = ax.pcolormesh(
@@ -438,7 +438,7 @@ def _draw_labels(
     truth: Array | None,
     classes: Array,
 ) -> None:
-    """Draw predicted classes, and rows in the colors of their classes."""
+    """Draw the predicted classes, and draw rows in the colors of their classes."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 

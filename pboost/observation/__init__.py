@@ -1,4 +1,4 @@
-"""Observation models, which define the probabilities that a row takes each exit of a node.
+"""Observation models define the probabilities that a row takes each exit of a node.
 
 Pass an observation model as ``observation=`` to a fit function.
 """

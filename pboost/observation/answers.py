@@ -1,4 +1,4 @@
-"""Observation models with one table of probabilities per node, and the classes they share.
+"""Base classes of observation models and models with one table of probabilities per node.
 
 An `Observer` is an observation model bound to training data. For each split it returns `Answers`:
 the probabilities that training rows take exit 1. These probabilities are stored per row, or as a
@@ -28,9 +28,9 @@ from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model; None for nodes without a table.
 Tables: TypeAlias = Sequence[FloatArray | None]
-#: Same constant as in `_core/voting.pyx`.
+#: This constant must be equal to `FINER` in `_core/voting.pyx`.
 FINER = 2.0**30
-#: Returns the reach by (side, class), for observation models that need it.
+#: Function that returns the reach by (side, class). Only some observation models call it.
 Reach = Callable[[], FloatArray]
 
 
@@ -40,7 +40,7 @@ class Answers:
     Attributes
     ----------
     masses : ndarray of float64, shape (2, 2)
-        Weight by exit and class, in units of the real weights.
+        Weight by exit and class. The weights are real numbers, not the integers of the search.
     table : ndarray of float64, shape (2, 2), or None
         Probability of exit 1 by side and class, as stored in the model.
     """
@@ -145,7 +145,7 @@ class RowAnswers(Answers):
         return self._above
 
     def forget(self) -> None:
-        """Free the probabilities, which are recomputed when needed."""
+        """Free the memory of the probabilities. They are recomputed when needed."""
         self._above = None
 
 
@@ -191,7 +191,7 @@ def stacked(tables: Tables) -> FloatArray:
 
 
 def side_masses(cut: Cut, weights: Weights) -> FloatArray:
-    """Return the weights (side, class) of a split, in units of the real weights."""
+    """Return the weights (side, class) of a split as real numbers."""
     return np.array(cut.masses, dtype=np.float64) / weights.scale
 
 
@@ -202,7 +202,7 @@ def chain_reach(
     start: FloatArray | None,
     unit: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the reach (side, class) at the end of a chain, which all rows reach.
+    """Return the reach (side, class) at the end of a chain. All rows reach the end.
 
     `start` are the starting weights, by default the current weights. For `unit`, see
     `WeakSearch.side_masses`.
@@ -223,8 +223,8 @@ def exit_sums(
 ) -> NDArray[np.int64]:
     """Return the weights (exit, class) of rows that take exit 1 with probability `above`.
 
-    Negative values of `above` are minus the probability of exit 0. The sums are exact: each is a
-    pair of integers (2, 2, 2), in units of ``1 / scale`` and ``1 / (scale * FINER)``.
+    Negative values of `above` are minus the probability of exit 0. The result (2, 2, 2) has two
+    integers per sum, in units of ``1 / scale`` and ``1 / (scale * FINER)``, so sums are exact.
     """
 
     def add(start: int, stop: int) -> NDArray[np.int64]:
@@ -268,7 +268,7 @@ class Observation(Choice):
     takes_many: ClassVar[bool] = False
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner adapted to this observation model, or raise an error.
+        """Adapt a weak learner to this observation model. Raise an error if this is impossible.
 
         `is_chain` is True if the model is a chain, as in `fit_adaboost`.
         """
@@ -284,12 +284,12 @@ class Observation(Choice):
     ) -> Observer:
         """Return the observer that finds weak classifiers and their exit probabilities.
 
-        `generator` is the source of randomness, for models that draw exits.
+        `generator` is the source of randomness for models that draw exits.
         """
         raise NotImplementedError
 
 
-#: Factory functions of the observation models, by kind.
+#: Functions that create observation models, by kind.
 KINDS = Kinds()
 maker = KINDS.add
 
@@ -332,7 +332,7 @@ class TableObserver(Observer):
         return TableAnswers(self.search, cut, side_masses(cut, weights), table)
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
-        """Return the tables of all nodes, or nothing if exits are exact."""
+        """Return the tables of all nodes. Exact observations have no tables."""
         return {} if self.is_exact else {"answer": stacked(tables)}
 
 
@@ -343,7 +343,7 @@ class TableObservation(Observation):
     takes_many: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the probability of exit 1, (side, class), at one node.
+        """Return the probability of exit 1 at one node as an array (side, class).
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class TableObservation(Observation):
         raise NotImplementedError
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner; all weak learners are supported."""
+        """Return the weak learner. All weak learners are supported."""
         return weak
 
     def bind(
@@ -366,7 +366,7 @@ class TableObservation(Observation):
 
 @dataclass(frozen=True, slots=True)
 class Exact(TableObservation):
-    """Observation model without errors; made by `exact`."""
+    """Observation model without errors, created by `exact`."""
 
     kind: ClassVar[str] = "exact"
     is_exact: ClassVar[bool] = True
@@ -378,7 +378,7 @@ class Exact(TableObservation):
 
 @maker
 def exact() -> Exact:
-    """Create an observation model without errors: each row takes the exit of its side.
+    """Create an observation model without errors. Each row takes the exit of its side.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def exact() -> Exact:
 
 @dataclass(frozen=True, slots=True)
 class Flip(TableObservation):
-    """Observation model with a known error rate; made by `flip`."""
+    """Observation model with a known error rate, created by `flip`."""
 
     flip_rate: float
     kind: ClassVar[str] = "flip"
@@ -439,7 +439,7 @@ def flip(flip_rate: float) -> Flip:
 
 @dataclass(frozen=True, slots=True)
 class Half(TableObservation):
-    """Observation model with random exits; made by `half`."""
+    """Observation model with random exits, created by `half`."""
 
     kind: ClassVar[str] = "half"
 
@@ -476,13 +476,13 @@ def half() -> Half:
 
 @dataclass(frozen=True, slots=True)
 class Uniform(TableObservation):
-    """Observation model that depends on the class only; made by `uniform`."""
+    """Observation model that only depends on the class, created by `uniform`."""
 
     kind: ClassVar[str] = "uniform"
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the fraction of each class above the threshold, for both sides."""
+        """Return a table with the fraction of each class above the threshold."""
         above = side_shares(reach)[1]
         return np.stack([above, above])
 
@@ -515,14 +515,14 @@ def uniform() -> Uniform:
 
 @dataclass(frozen=True, slots=True)
 class AdaTree2(TableObservation):
-    """The observation model of AdaTree 2; made by `adatree2`."""
+    """The observation model of AdaTree 2, created by `adatree2`."""
 
     strength: float = 1.0
     kind: ClassVar[str] = "adatree2"
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the table of AdaTree 2: exits are less random for the larger part of a class."""
+        """Return the table of AdaTree 2. Exits are less random on the side with most of a class."""
         stay = (1 - self.strength) + self.strength * ((1 + np.sqrt(side_shares(reach))) / 2)
         return np.stack([1 - stay[0], stay[1]])
 
@@ -571,7 +571,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
 
 
 def side_shares(reach: FloatArray) -> FloatArray:
-    """Return V(side, class), the fraction of the reach of each class on each side.
+    """Return V(side, class). V is the fraction of a class's reach on each side.
 
     The fraction is 0.5 for a class without reach.
     """

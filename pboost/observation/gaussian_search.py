@@ -1,7 +1,7 @@
-"""Observation model for features with a known measurement error, with its split search.
+"""Observation model for features with a known measurement error.
 
-The search minimizes the criterion of the expected weights over the bin edges, with each row at the
-middle of its bin. Votes and weights are computed from the true values.
+The split search minimizes the criterion of the expected weights over the bin edges, with each row
+at the middle of its bin. Votes and weights are computed from the true values.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
 #: Number of standard deviations per feature in the search, if they differ by row.
 LEVELS_OF_ERROR = 2
-#: Distance in standard deviations beyond which exits are certain; slightly larger than in the
-#: kernel.
+#: Distance in standard deviations beyond which exits are certain. It is slightly larger than the
+#: distance in the kernel.
 REACH = 8.31
 #: Placeholder for the bin and the position of a stored stump, which only has a threshold.
 NOWHERE = -1
 
 
 class Noise:
-    """Standard deviations of the features, as the search uses them.
+    """Standard deviations of the features in the training data.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Noise:
         self._sigma, self.by_row = deviations, deviations.ndim == 2
 
     def checked(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the features, 0 for missing values."""
+        """Return the standard deviations of the features. Missing values have 0."""
         data, problem = self.data, self.data.problem
         if data.source is None:
             raise ValueError(
@@ -105,7 +105,7 @@ class Noise:
         return np.ascontiguousarray(deviations if self.by_row else deviations[None])
 
     def of_model(self) -> FloatArray:
-        """Return the standard deviation of each feature for the model, NaN if it varies by row."""
+        """Return the standard deviation of each feature, or NaN if it varies by row."""
         return np.full(self.data.problem.n_features, np.nan) if self._kept is None else self._kept
 
 
@@ -135,12 +135,13 @@ class NoisyStumpSearch(StumpSearch):
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        looks = d if self._special is None else 2 * d  # missing values above the split, then below
+        # Features with missing values are searched twice: missing values above and below the split.
+        looks = d if self._special is None else 2 * d
         self._mass = np.empty((looks, 4, MAX_BINS))
         self._score = np.empty((looks, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
-        """Return the standard deviations of the groups of each column; assign rows to groups."""
+        """Assign rows to groups. Return the standard deviations of the groups for each column."""
 
         def work(first: int, last: int) -> list[FloatArray]:
             sigmas = []
@@ -158,7 +159,7 @@ class NoisyStumpSearch(StumpSearch):
         return [*chain.from_iterable(parts)]
 
     def _is_known(self, feature: int) -> NDArray[np.bool_] | None:
-        """Return a mask of the rows with a value in this column; None if all rows have one."""
+        """Return a mask of the rows with a value in this column, or None if no value is missing."""
         columns = self.data.columns
         if not has(columns.special, HOLES, feature):
             return None
@@ -194,7 +195,7 @@ class NoisyStumpSearch(StumpSearch):
         self.workers.run(work, len(sigmas), cells=LEVELS_OF_ERROR * MAX_BINS**2)
 
     def places(self, feature: int) -> tuple[FloatArray, FloatArray]:
-        """Return the midpoints of the bins of a column, and the thresholds between them."""
+        """Return the midpoints of the bins of a column and the thresholds between the bins."""
         lower, upper = self.data.columns.bin_ranges(feature)
         return midpoint(lower, upper), midpoint(upper[:-1], lower[1:])
 
@@ -217,7 +218,7 @@ class NoisyStumpSearch(StumpSearch):
         return above
 
     def above(self, cut: StumpCut) -> FloatArray:
-        """Return the probability of exit 1 of each row, as required by `RowAnswers`."""
+        """Return the probability of exit 1 of each row in the form of `RowAnswers`."""
         if cut.levels is not None:
             return self.sides(cut).astype(np.float64)
         value, sigma = self.data.values(cut.feature), self.noise.column(cut.feature)
@@ -225,7 +226,7 @@ class NoisyStumpSearch(StumpSearch):
         return probabilities(value, threshold, sigma, cut.side, self.workers)
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
-        """Return the exit with more starting weight for each split; 0 in case of a tie."""
+        """Return the exit with more starting weight for each split, or 0 for ties."""
         return [self.noted(cut) for cut in cuts]
 
     def noted(self, cut: StumpCut) -> int:
@@ -245,7 +246,7 @@ class NoisyStumpSearch(StumpSearch):
         return heavier
 
     def best(self, weights: Weights) -> StumpCut | None:
-        """Return the stump with the smallest expected criterion; None if no split is allowed."""
+        """Return the stump with the smallest expected criterion, or None if no split is allowed."""
         limits = self._limits(*weights.masses)
         columns, special = self.data.columns, self._special
         self._judge(weights, limits)
@@ -296,7 +297,7 @@ class NoisyStumpSearch(StumpSearch):
         self.workers.run(work, d, GROUP, cells)
 
     def _best_of_levels(self, weights: Weights, limits: Any) -> StumpCut | None:
-        """Return the best split of a categorical feature, or None. Categories are exact."""
+        """Return the best split of a categorical feature or None. Categories have no errors."""
         columns, special = self.data.columns, self._special
         listed = levels_among(special, 0, columns.n_features)
         if not listed:
@@ -315,7 +316,7 @@ class NoisyStumpSearch(StumpSearch):
 def probabilities(
     value: FloatArray, threshold: float, sigma: FloatArray, side: int, workers: Workers
 ) -> FloatArray:
-    """Return the probability that each value is above a threshold, as `RowAnswers` requires.
+    """Return the probability that each value is above a threshold, in the form of `RowAnswers`.
 
     Missing values take `side`. `sigma` contains one standard deviation per row, or a single one.
     """
@@ -374,7 +375,7 @@ class GaussianObserver(Observer):
 def levels(
     sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Return a few representative standard deviations, and the group of each row.
+    """Group rows. Return the standard deviation of each group and the group of each row.
 
     There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number of
     distinct values. The number of rows does not matter, so repeating a row is the same as weighting
@@ -398,7 +399,7 @@ def levels(
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
-    """Return the range of thresholds that each group of bins may cross: first, last plus 1."""
+    """Return the first threshold that each group of bins may cross, and the last one plus 1."""
     with np.errstate(over="ignore"):
         first = np.searchsorted(threshold, value[::QUAD] - REACH * sigma)
         last_value = value[
@@ -410,7 +411,7 @@ def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gaussian(Observation):
-    """Observation model for normal measurement errors; made by `gaussian`.
+    """Observation model for normal measurement errors, created by `gaussian`.
 
     Attributes
     ----------
@@ -432,7 +433,7 @@ class Gaussian(Observation):
         return f"Gaussian(sigma={f'<array of shape {shape}>' if shape else self.sigma})"
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's training record."""
+        """Return the options as plain values for the training record of the model."""
         per_cell, sigma = np.ndim(self.sigma) == 2, np.asarray(self.sigma)
         known = np.where(np.isnan(sigma), None, sigma)  # type: ignore[call-overload]
         return {"kind": self.kind, "sigma": "per cell" if per_cell else known.tolist()}

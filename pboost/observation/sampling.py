@@ -47,7 +47,7 @@ from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
 #: Relative increase of an estimate that is more than a rounding error.
 RISE = 1e-12
-#: When to stop sampling a weak classifier, and how to estimate its probabilities.
+#: Rules to stop sampling a weak classifier, and estimators of its exit probabilities.
 StopRule: TypeAlias = Literal["first_increase", "stopwatch"]
 STOPS: tuple[StopRule, ...] = get_args(StopRule)
 CountEstimator: TypeAlias = Literal["map", "ml"]
@@ -100,7 +100,7 @@ class Sample:
                 self._above[k] += sum(masses[:, k].tolist())
 
     def shrink(self) -> float:
-        """Return the estimate of Z, the sum of 2 sqrt(W+ W-) over exits / total weight."""
+        """Return the estimate of Z, which is the sum over exits of 2 sqrt(W+ W-) / total weight."""
         prior = 1 if self._estimator == "map" else 0
         masses = self.weights.masses
         above = [prior * w + a for w, a in zip(masses, self._above, strict=True)]
@@ -122,7 +122,7 @@ def estimates(counts: Counts, draws: int, estimator: str) -> FloatArray:
 
 
 def probabilities(above: FloatArray) -> FloatArray:
-    """Convert negative values, which are minus the probability of exit 0, to probabilities."""
+    """Convert negative values to probabilities. They are minus the probability of exit 0."""
     return np.where(above < 0, 1.0 + above, above)
 
 
@@ -242,7 +242,7 @@ class FunctionSampler(SampledObserver):
 
 @dataclass(frozen=True, slots=True)
 class Sampled(Observation):
-    """Observation model with estimated probabilities; made by `sampled`."""
+    """Observation model with estimated probabilities, created by `sampled`."""
 
     n_draws: StopRule | int
     estimator: CountEstimator
@@ -257,7 +257,7 @@ class Sampled(Observation):
         return self.base.needs_class
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, without the clock."""
+        """Return the options as plain values. The clock is omitted."""
         plain = Observation.settings(self)
         return {name: value for name, value in plain.items() if name != "clock"}
 
@@ -307,8 +307,8 @@ def sampled(
     max_draws : int, optional
         Largest number of calls under a stopping rule, 1 to 65535. By default 1000.
     clock : callable, optional
-        For "stopwatch": returns the time in seconds, by default ``time.perf_counter``. With a real
-        clock, models are not reproducible.
+        Function that returns the time in seconds for "stopwatch", by default ``time.perf_counter``.
+        With a real clock, models are not reproducible.
     base : Observation, optional
         Observation model that generates the exits, by default `exact`. The weak learners
         `pboost.weak.oracle` and `pboost.weak.from_estimator` generate exits themselves.
@@ -372,11 +372,10 @@ def sampled(
 
 
 class StopwatchObserver(Observer):
-    """Observer of "stopwatch": samples a classifier until training the next one is better.
+    """Observer that samples a classifier until training the next one is better.
 
-    The next classifier is trained in advance on the weights of the current estimate, and sampled
-    once. If this classifier is better, the chain uses it in the next round, which has the same
-    weights.
+    The next classifier is trained in advance with the estimated weights, and sampled once. If
+    training it decreases the error faster than another call, the chain uses it in the next round.
 
     Parameters
     ----------
@@ -398,7 +397,7 @@ class StopwatchObserver(Observer):
         self.find = self._find
 
     def _find(self, weights: Weights) -> Any:
-        """Return the classifier that was trained in advance, or else the best for the weights."""
+        """Return the classifier that was trained in advance. If there is none, search for one."""
         return self._next[0] if self._next else self._sampler.find(weights)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:
@@ -446,7 +445,7 @@ class StopwatchObserver(Observer):
         return cut, ahead
 
     def _seconds(self, before: float) -> float:
-        """Read the clock, and raise an error if the time is earlier than `before`."""
+        """Read the clock. Raise an error if the time is earlier than `before`."""
         where = f"clock: round {self._round}"
         try:
             now = float(self._sampler.observation.clock())

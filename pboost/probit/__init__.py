@@ -1,1 +1,1 @@
-"""Fit functions for probit models, probit model trees, and ensembles of probit trees."""
+"""Fit functions for probit models, probit model trees and ensembles of probit trees."""

@@ -1,4 +1,4 @@
-"""ProbitBoost: a linear probit model fitted by Newton steps, one feature per step."""
+"""ProbitBoost fits a linear probit model by Newton steps. Each step uses one feature."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fit_probitboost(
     safeguard: bool = True,
     **options: Unpack[RowOptions],
 ) -> ProbitModel:
-    """Fit a linear probit model by boosting, with one feature per step.
+    """Fit a linear probit model by boosting. Each step uses one feature.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def fit_probitboost(
 
     See Also
     --------
-    fit_gradient_boosting : Ensembles of trees, also with ``loss="probit"``.
+    fit_gradient_boosting : Fit an ensemble of trees, for example with ``loss="probit"``.
 
     Notes
     -----

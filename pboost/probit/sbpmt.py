@@ -136,14 +136,14 @@ def boost(
 
 
 def _grow(grower: ProbitGrower, w: FloatArray) -> tuple[GrownProbit, FloatArray]:
-    """Return a tree fitted with weights `w`, and its values (n, K) for its training rows."""
+    """Fit a tree with weights `w`. Return the tree and its values (n, K) for its training rows."""
     check_stop()
     tree = grower.grow(w)
     return tree, grower.values(tree)
 
 
 class SideBySide:
-    """Collects the values of one tree per class; absent classes get the value `LEAST`."""
+    """Collects the values of one tree per class. Absent classes get the value `LEAST`."""
 
     def __init__(self, n: int, rows: IntArray, class_rows: NDArray[np.intp]) -> None:
         self.place = np.empty(n, dtype=np.int32)
@@ -152,7 +152,7 @@ class SideBySide:
         self.out = np.full((len(rows), len(class_rows)), LEAST)
 
     def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
-        """Return the values (n, J) of rows for all classes, which the next round overwrites."""
+        """Return the values (n, J) of rows for all classes. The next call overwrites them."""
         for k in self.present_classes:
             tree, values = grown[k]
             kernel.put_beside(values, tree.rows, self.place, k, self.out)
@@ -162,7 +162,7 @@ class SideBySide:
 def _vote(
     error: float, n_classes: int, learning_rate: float, before: list[float]
 ) -> tuple[float, bool]:
-    """Return the vote of a tree with weighted error `error`, and whether boosting stops."""
+    """Return the vote of a tree with weighted error `error`, and True if boosting stops."""
     more = math.log(n_classes - 1) if n_classes > 2 else 0.0
     vote = learning_rate * 2 * half_log_odds(1 - error, error, 0.0) + more
     if error == 0.0:
@@ -192,7 +192,7 @@ class StratifiedBags(Bags):
     sizes: tuple[int, ...] = ()
 
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
-        """Return the row weights of one subsample, and its random number generator."""
+        """Return the row weights and the random number generator of one subsample."""
         generator = self.stream(member)
         weights = np.zeros(len(self.weights))
         for rows, size in zip(self.classes, self.sizes, strict=True):
@@ -316,7 +316,7 @@ def fit_sbpmt(
 ) -> SubaggedProbitTrees:
     """Fit an ensemble of boosted probit trees on subsamples (SBPMT).
 
-    Each base learner is an AdaBoost (multiclass: SAMME) ensemble of probit trees on one subsample.
+    Each base learner is an ensemble of probit trees, boosted by AdaBoost or SAMME on one subsample.
     A probit tree is a small tree with a linear probit model in each leaf, see `fit_probit_tree`.
 
     Parameters
@@ -342,8 +342,8 @@ def fit_sbpmt(
     -----
     A tree with weighted error e has the vote ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)``
     if there are J > 2 classes. The weights of its misclassified rows are multiplied by the
-    exponential of the vote. After a tree without error, boosting stops. Its vote is the vote of an
-    error of 2**-52 plus the sum of all previous votes, so that it outvotes all other trees.
+    exponential of the vote. Boosting stops after a tree without errors. The vote of this tree is
+    the vote for e = 2**-52 plus the sum of all previous votes, so that it outvotes all other trees.
     Boosting also stops at a tree with an error of at least 1 - 1/J, the error of guessing. This
     tree is discarded, but if it is the first tree, it is kept with vote 1. A base learner only
     predicts classes that have rows in its subsample.
@@ -375,7 +375,7 @@ def fit_sbpmt(
 
 
 def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
-    """Check the options, and draw the subsamples."""
+    """Check the options and draw the subsamples."""
     of_trees = {**options, "criterion": "gini", "search": "exact"}
     task = probit_problem(data, of_trees)
     task.settings.update(filled(MemberOptions, options), builder="fit_sbpmt")
@@ -414,7 +414,7 @@ class Subsampled:
         )
 
     def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
-        """Fit all base learners; return the model with its out-of-bag predictions."""
+        """Fit all base learners. Return the model with its out-of-bag predictions."""
         task, grown = self.task, list[Member]()
         tally, recorded = _tally(task), _tally(task)
         spread = column_spread(task.X, task.weights)
@@ -444,7 +444,7 @@ class Subsampled:
 
 
 def _problems(problem: Problem, one_vs_rest: str) -> list[Problem]:
-    """Return one problem, or one problem per class against the rest."""
+    """Return a list with one problem, or with one problem per class against the rest."""
     assert problem.classes is not None
     j = len(problem.classes)
     if one_vs_rest == "leaf" or j == 2:
@@ -483,7 +483,7 @@ def _subsamples(
 
 
 def _down(number: float) -> int:
-    """Round a number of rows down, with a tolerance by which 100 * 0.29 becomes 29."""
+    """Round a number of rows down. A tolerance makes 100 * 0.29 equal to 29."""
     return math.floor(number * (1 + 1e-12))
 
 
@@ -494,7 +494,7 @@ def _join(
     mean: FloatArray | None,
     grown: list[Member],
 ) -> SubaggedProbitTrees:
-    """Join base learners to a model without out-of-bag predictions."""
+    """Combine base learners into a model without out-of-bag predictions."""
     assert task.problem.classes is not None
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
@@ -532,7 +532,7 @@ def _join(
 
 
 def _means(trees: list[GrownProbit]) -> FloatArray | None:
-    """Return the values that replace missing values in the leaves, or None."""
+    """Return the values that replace missing values in the leaves, or None if there are none."""
     means = [tree.means for tree in trees if tree.means is not None]
     return np.concatenate(means) if means else None
 
@@ -546,7 +546,7 @@ def _tally(task: ProbitProblem) -> Tally:
 def _said_out(
     model: SubaggedProbitTrees, number: int, task: ProbitProblem, member: Member
 ) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return the out-of-bag rows of a base learner, and its predictions for them."""
+    """Return the out-of-bag rows of a base learner and the predictions for these rows."""
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
     answers = [model.said_at(number, task.codes[rows]) for rows in blocks]

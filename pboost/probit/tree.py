@@ -36,7 +36,7 @@ TAKES = Takes(holes=True, levels=True)
 
 @dataclass(frozen=True, slots=True)
 class ProbitLimits:
-    """Options for the fit of the leaves and for pruning; see `fit_probit_tree`."""
+    """Options for the fit of the leaves and for pruning. See `fit_probit_tree`."""
 
     max_iter: int
     tol: float
@@ -55,7 +55,7 @@ class GrownProbit:
     coefficient : ndarray of float64, shape (leaves, K, 1 + d)
         Intercepts and slopes. K is 1 for binary problems, otherwise the number of classes.
     taken : ndarray of int32, shape (leaves, K)
-        Number of steps; ONE_CLASS or NO_ROW in leaves without a fit.
+        Number of steps in each leaf, or ONE_CLASS or NO_ROW for a leaf without a fit.
     means : ndarray of float64, shape (leaves, d), or None
         Values that replace missing values, or None if means of all rows are used.
     rows : ndarray of int32, shape (n,)
@@ -212,7 +212,7 @@ class ProbitGrower:
 
 @lru_cache(maxsize=4096)
 def constant_score(rows: int) -> float:
-    """Return Phi^-1((n + 1/2) / (n + 1)), the value of a leaf with n rows of one class."""
+    """Return the value Phi^-1((n + 1/2) / (n + 1)) of a leaf with n rows of one class."""
     return -NormalDist().inv_cdf(0.5 / (rows + 1))
 
 
@@ -273,7 +273,7 @@ class ProbitLeafOptions(TypedDict, total=False):
 
 
 class ProbitOptions(ProbitLeafOptions, SearchOptions, total=False):
-    """Options of a probit tree, including the split search."""
+    """Options of a probit tree and of its split search."""
 
 
 class ProbitTreeOptions(ProbitOptions, RowOptions, ThreadOption, total=False):
@@ -301,7 +301,7 @@ def fit_probit_tree(
     Returns
     -------
     ProbitTree
-        Model for `predict`, `predict_proba`, `apply`, `describe`, `coefficients` and others.
+        A model that you can pass to `predict`, `predict_proba`, `describe`, `coefficients` etc.
 
     Raises
     ------
@@ -366,7 +366,7 @@ def fit_probit_tree(
 
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
-    """Check the data and options of a probit tree. The settings do not contain the builder."""
+    """Check the data and options of a probit tree and return the problem."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
     check_values(data.X, "for linear models")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)

@@ -53,10 +53,10 @@ DTYPES = (np.float64, np.float32)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base class of the estimators; the parameters are the options of `builder`, a fit function.
+    """Base class of the estimators. The parameters are the options of the fit function `builder`.
 
     A subclass with a `builder` gets an ``__init__`` with these parameters. In its docstring,
-    ``{parameters}`` and ``{attributes}`` are replaced by their descriptions.
+    ``{parameters}`` and ``{attributes}`` are replaced by descriptions.
 
     Attributes
     ----------
@@ -124,8 +124,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         reject_masked("y", y)  # scikit-learn would use the masked values
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
             refuse_nul(np.asarray(y, dtype=object), "y: expected class labels")
-        # The fit function also checks arrays. On small data, scikit-learn's check takes longer than
-        # the fit.
+        # The fit function checks arrays. scikit-learn does not check them again here, because its
+        # check is slow on small data.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)
         if is_soft or reads_tables:
@@ -148,7 +148,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _build_reporting(
         self, X: object, y: object, options: dict[str, Any], callback: object
     ) -> Any:
-        """Return the fitted model; pass the callback to `builder` if possible."""
+        """Return the fitted model. Pass the callback to `builder` if it supports callbacks."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}
         return self._build(X, y, options)
@@ -232,7 +232,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importance of each feature, normalized to sum to 1: see `pboost.feature_importances`."""
+        """Importance of each feature. The sum is 1. See `pboost.feature_importances`."""
         check_is_fitted(self)
         try:
             return pb.feature_importances(self.model_)
@@ -444,7 +444,7 @@ validation_score_ : ndarray
         Yields
         ------
         ndarray of shape (n_samples,)
-            Predictions of one stage. The predictions of the last stage are equal to `predict`.
+            Predictions of one stage. In the last stage, they equal the result of `predict`.
         """
         X = self._rows(X)
         return map(self._said, pb.staged_predict(self.model_, X))
@@ -464,7 +464,8 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
-            Decision values of one stage. The last stage is equal to `decision_function`.
+            Decision values of one stage. In the last stage, they equal the result of
+            `decision_function`.
         """
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
@@ -480,7 +481,8 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Probabilities of one stage. The last stage is equal to `predict_proba`.
+            Probabilities of one stage. In the last stage, they equal the result of
+            `predict_proba`.
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
@@ -516,12 +518,12 @@ class SingleTree(Applied):
 
     attributes: ClassVar = """
 tree_ : Tree
-    The tree, with its splits.
+    The fitted tree.
 """
 
     @property
     def tree_(self) -> pb.models.Tree:
-        """The tree, with its splits."""
+        """The fitted tree."""
         check_is_fitted(self)
         tree: pb.models.Tree = getattr(self.model_, "partition", self.model_)
         return tree
@@ -573,7 +575,7 @@ class Bagged(Estimator):
 
     attributes: ClassVar = """
 estimators_ : list
-    The fitted base learners, as models of pboost.
+    The fitted base learners, which are pboost models.
 oob_score_ : float
     Out-of-bag score: accuracy for a classifier, R squared for a regressor, with sample weights.
     Only available if some base learner was not fitted to all training rows.
@@ -581,7 +583,7 @@ oob_score_ : float
 
     @property
     def estimators_(self) -> list[Any]:
-        """The fitted base learners, as models of pboost."""
+        """The fitted base learners, which are pboost models."""
         check_is_fitted(self)
         return list(self.model_)
 
@@ -591,7 +593,8 @@ oob_score_ : float
         check_is_fitted(self)
         if self.model_.oob is None or np.isnan(self.model_.oob.error):
             raise AttributeError(
-                "oob_score_: not available, as every base learner was fitted to all training rows"
+                "oob_score_: not available, because every base learner was fitted to all "
+                "training rows"
             )
         return self._score_of_error(self.model_.oob.error)
 
@@ -618,7 +621,7 @@ def logarithm(share: FloatArray) -> FloatArray:
 
 
 def given_labels(y: object, y_proba: ArrayLike | None, classes: object) -> Any:
-    """Return `y`, or soft labels if `y_proba` is passed; scikit-learn validates `y` later."""
+    """Return soft labels if `y_proba` is passed, else `y`. scikit-learn validates `y` later."""
     if y_proba is None and classes is None:
         return y
     if y is None or y_proba is None:
@@ -659,7 +662,7 @@ def _check_class_weight(class_weight: object) -> None:
 
 
 def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, FloatArray]:
-    """Apply class weights to soft labels; return normalized soft labels and sample weights."""
+    """Apply class weights to soft labels. Return normalized soft labels and sample weights."""
     if class_weight == "balanced":
         mass = y.share.sum(axis=0)
         wanted = np.full(len(mass), len(y.share) / len(mass))
@@ -682,7 +685,7 @@ class _Brief(str):
 
 
 def _brief(value: Any) -> object:
-    """Return a parameter as `repr` shows it; data are represented by type and shape."""
+    """Return a parameter for the repr of an estimator. Data are shown by type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
     text = shown(value)
@@ -695,7 +698,7 @@ def _may_hold_text(X: object) -> bool:
 
 
 def _of_classes(score: FloatArray) -> FloatArray:
-    """Return decision values in the shape of scikit-learn: one per row in the binary case."""
+    """Return decision values in the shape that scikit-learn expects."""
     return score[:, 1] - score[:, 0] if score.shape[1:] == (2,) else score
 
 

@@ -2,7 +2,7 @@
 
 A fit is a task and each stage of the fit is a subtask, which the callback of the fit function
 reports. Callbacks that request a fitted estimator are called after the fit, because the model of an
-earlier stage is made from the final model.
+earlier stage is derived from the final model.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STAGES = {
 def run_with_callbacks(
     estimator: Any, build: Callable[..., Any], X: object, y: object, options: dict[str, Any]
 ) -> Any:
-    """Fit a model by `build` and call the callbacks of the estimator; return the model.
+    """Fit a model by `build`, call the callbacks of the estimator and return the model.
 
     `build` is called as ``build(X, y, options, callback)``; `callback` can be None.
     """
@@ -70,7 +70,7 @@ def run_with_callbacks(
 
 
 def _stage(fit: Any, name: str, data: dict[str, Any], more: dict[str, Any]) -> bool:
-    """Report one stage of a fit; return whether to stop."""
+    """Report one stage of a fit. Return True to stop the fit."""
     task = fit.subcontext(task_name=name).call_on_fit_task_begin(**data)
     return bool(task.call_on_fit_task_end(**data, **more))
 
@@ -81,7 +81,7 @@ def _wants_models(callback: Any) -> bool:
 
 
 def _parts(model: object) -> Iterator[Any]:
-    """Yield the model after each stage; yield nothing for models without stages."""
+    """Yield the model after each stage. Models without stages yield nothing."""
     if isinstance(model, pb.models.DecisionGraph):
         stages = model.record.stages
         for n in range(1, model.n_nodes + 1) if stages is None else stages.tolist():

@@ -1,4 +1,4 @@
-"""Prediction cost as a scorer, selection of models by cost, and estimators with a budget."""
+"""Select models by their prediction cost, and fit models within a budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USUAL = 50.0
 
 
 def cost_scorer(estimator: object, X: object, y: object = None) -> float:
-    """Return minus the mean number of comparisons per row, as a scorer for model selection.
+    """Return the negative mean number of comparisons per row for use as a scorer.
 
     Pass this function as ``scoring=``, together with a score of the predictions:
     ``scoring={"score": "neg_log_loss", "cost": cost_scorer}``.
@@ -243,7 +243,7 @@ class Within(Estimator):
 
     @property
     def curve_(self) -> FloatArray:
-        """Budget, mean comparisons, error and standard error of each budget, shape (k, 4)."""
+        """Budget, mean comparisons, error and standard error for each budget, shape (k, 4)."""
         check_is_fitted(self)
         curve = getattr(self.model_, "curve", None)
         table: FloatArray = np.array(

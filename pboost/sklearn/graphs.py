@@ -17,7 +17,7 @@ from pboost.values import Array, FloatArray, check_choice
 
 
 class GraphClassifier(StagedScores):
-    """Base class of classifiers whose model is a decision graph, or one graph per class."""
+    """Base class of classifiers that consist of one decision graph or of one graph per class."""
 
     own_defaults: ClassVar = {"route": "hard"}
 

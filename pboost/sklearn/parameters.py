@@ -64,7 +64,8 @@ TYPES: dict[str, Any] = {
     "pruned": bool,
     "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }
-#: Default of `min_samples_leaf` with class weights, which have no effect in pure leaves.
+#: Default of `min_samples_leaf` with class weights. It is large, because class weights have no
+#: effect in pure leaves.
 LEAST_OF_CLASSES = 20
 #: Descriptions of parameters that fit functions do not have, or describe differently.
 OWN = parameters_in("""
@@ -117,13 +118,13 @@ prediction_cost_ : float
 
 @cache
 def options_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options of a fit function that are parameters of an estimator, with defaults."""
+    """Return the defaults of the options of a fit function that are estimator parameters."""
     parameters = inspect.signature(builder).parameters.values()
     return {p.name: p.default for p in parameters if p.name not in LEFT_OUT}
 
 
 def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the parameters of the estimator of a fit function, with defaults."""
+    """Return the names and defaults of the parameters of an estimator."""
     options, parameters = options_of(builder), {}
     for name, default in options.items():
         parameters[RENAMED.get(name, name)] = getattr(default, "kind", default)
@@ -133,7 +134,7 @@ def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
 
 
 def types_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters of the estimator of a fit function, by name."""
+    """Return the names and types of the parameters of an estimator."""
     types = get_type_hints(pb.fit_pruned_cart) | get_type_hints(builder)
     types = {RENAMED.get(name, name): kind for name, kind in types.items()}
     for option, choice in CHOICES.items():
@@ -151,7 +152,7 @@ def types_of(builder: Callable[..., Any]) -> dict[str, Any]:
 def storing(
     name: str, defaults: Mapping[str, object], types: Mapping[str, Any]
 ) -> Callable[..., None]:
-    """Return an ``__init__`` with these parameters, which stores them unchanged."""
+    """Return an ``__init__`` method that stores these parameters unchanged."""
 
     def store(self: object, **values: Mapping[str, object]) -> None:
         refuse_unknown(values, defaults, name)
@@ -227,7 +228,7 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
 
 
 def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
-    """Create the object with the name `value`; return objects unchanged."""
+    """Create the object with the name `value`. Objects are returned unchanged."""
     choice = CHOICES[option]
     settings = {name: setting for name, setting in settings.items() if setting is not None}
     for name, setting in settings.items():
@@ -260,7 +261,7 @@ def filled(
 
 
 def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
-    """Return the parameter section of an estimator, from docstrings of fit functions."""
+    """Build the parameter section of an estimator from docstrings of fit functions."""
     makers = [make for choice in CHOICES.values() for make in choice.makers.values()]
     referred = [getattr(pb, name) for name in re.findall(r"see `(fit_\w+)`", builder.__doc__ or "")]
     known: dict[str, tuple[str, str]] = {}

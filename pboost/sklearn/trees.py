@@ -30,7 +30,7 @@ BY_CLASSES: dict[str, object] = {"min_samples_leaf": None}
 
 
 class Cart(SingleTree):
-    """Base class of CART estimators, with optional pruning."""
+    """Base class of CART estimators. Pruning is optional."""
 
     own_defaults: ClassVar = {
         "pruned": False,
@@ -197,7 +197,7 @@ class RandomForestRegressor(Regressor, Applied, Bagged):
         return model
 
     def _score_of_error(self, error: float) -> float:
-        # Same as sklearn.metrics.r2_score for a constant target.
+        # For a constant target, the score equals sklearn.metrics.r2_score.
         scale = self._oob_variance or error
         return 1.0 - error / scale if scale else 1.0
 

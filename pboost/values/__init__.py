@@ -38,13 +38,13 @@ Bar: TypeAlias = Callable[..., AbstractContextManager[Callable[..., Any] | None]
 
 #: Task of a model.
 Task: TypeAlias = Literal["classification", "regression"]
-#: How the votes of a node's exits are computed from its class weights.
+#: Methods to compute the votes of a node's exits from class weights.
 VoteKind: TypeAlias = Literal["domain", "symmetric"]
 #: Marks an option whose value is derived from other options.
 Auto: TypeAlias = Literal["auto"]
 
 INT32_MAX = np.iinfo(np.int32).max
-#: Maximum number of nodes or leaves of a tree. Kernels count two exits per node.
+#: Maximum number of nodes or leaves of a tree. The number of exits must fit in 32 bits.
 MOST_NODES = INT32_MAX // 2
 #: Maximum length of a value that is quoted in a message.
 LONGEST = 80
@@ -96,9 +96,10 @@ def first_false(right: Array | np.bool_) -> int:
 
 
 def shown(value: Any) -> str:
-    """Return a short representation of a value for a message: its repr, or its type if too long."""
+    """Return the repr of a value for a message, or its type if the repr is too long."""
     if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
-        return f"an integer of {value.bit_length()} bits"  # Python may not convert it to text
+        # Python may raise an error if such a large integer is converted to text.
+        return f"an integer of {value.bit_length()} bits"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if inspect.isfunction(value) or inspect.isbuiltin(value):
@@ -124,7 +125,7 @@ def install_hint(extra: str, package: str) -> str:
 
 
 def hint_missing_call(value: Any) -> str:
-    """Return the hint to call a function or class that was passed instead of its result."""
+    """Return a hint to call `value` if it is a function or class."""
     is_one = inspect.isfunction(value) or isinstance(value, type)
     return f"; call it: {value.__name__}(...)" if is_one else ""
 
@@ -137,7 +138,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_position(name: str, value: Any, n: int) -> int:
-    """Return an index into n items as a non-negative integer; negative ones count from the end."""
+    """Return an index of n items as an integer >= 0. Negative indices count from the end."""
     try:
         index = operator.index(value)
     except TypeError:
@@ -177,7 +178,7 @@ def check_number(
     open_min: bool = False,
     open_max: bool = False,
 ) -> float:
-    """Return `value` as a finite float between the bounds, which can be open."""
+    """Return `value` as a finite float between the bounds. The bounds can be open."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
@@ -270,7 +271,7 @@ def _made_bar(make: Callable[..., object], **options: Any) -> Any:
 
 
 def _bar_maker(progress: Any) -> Callable[..., Any] | None:
-    """Return the function that creates progress bars, or None for no bar."""
+    """Return the function that creates progress bars, or None if no bar is shown."""
     if callable(progress) or not progress:
         return progress or None
     try:
@@ -365,13 +366,13 @@ class Choice:
     kind: ClassVar[str]
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, which a model stores."""
+        """Return the options as plain values that a model can store."""
         options = [option.name for option in fields(self)]  # type: ignore[arg-type]
         return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
 
 
 def _plain(value: object) -> Any:
-    """Return an option as a plain value: a function as its name, infinity as None."""
+    """Return an option as a plain value. A function becomes its name, and infinity None."""
     if isinstance(value, Choice):
         return value.settings()
     if callable(value):

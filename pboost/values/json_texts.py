@@ -1,4 +1,4 @@
-"""Parser for JSON of unknown origin, with limits on nesting and memory."""
+"""Parse JSON of unknown origin with limits on nesting and memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ TIMES = 8
 FREE_BYTES = 8 << 20
 #: Tokens that allocate memory: strings, arrays, objects, and numbers that Python does not cache.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]|-[-+.\deE]+|\d[-+.\deE]{2,}', re.DOTALL)
-#: Bytes allocated for a token, including its slot in an array or object, by first character.
+#: Bytes allocated per token, by the first character of the token. They include the slot of the
+#: token in an array or object.
 _BYTES = {"[": 112, "{": 280, '"': 72, "]": 0, "}": 0}
 _NUMBER = 42
 #: Bytes per character of a text with non-ASCII characters.

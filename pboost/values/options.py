@@ -1,4 +1,4 @@
-"""Fit functions and their options: declaration, checks, and hints for unknown options.
+"""Declare and check the options of fit functions, and suggest names for unknown options.
 
 Options that several fit functions share are the fields of a `TypedDict`, each declared once::
 
@@ -40,9 +40,9 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 OF_BUILDERS = {"fit", "base_learner", "model"}
 #: Similarity from 0 to 1 above which an unknown option is treated as a typo.
 LIKE = 0.75
-#: Parameter in a docstring: names, type, description.
+#: Pattern of a parameter in a docstring with its names, type and description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
-#: Complete entry of a parameter in a docstring, and the placeholder for a group of options.
+#: Pattern of a parameter's entry in a docstring, and the placeholder for a group of options.
 ENTRY = re.compile(r"^(\S.*\n)((?:    .*\n)*)", re.MULTILINE)
 REST = "**options"
 TITLE = "Parameters\n----------\n"
@@ -60,7 +60,7 @@ class MulticlassError(ValueError):
         self.message, self.instead = message, instead
 
     def name_builder(self, name: str) -> None:
-        """Append the hint with the name of the called function."""
+        """Add a hint that contains the name of the called function to the message."""
         if self.instead:
             self.args = (f"{self.message}: {self.instead.format(name)}",)
 
@@ -119,7 +119,7 @@ class Declared(NamedTuple):
 
 @cache
 def declared(group: type) -> Mapping[str, Declared]:
-    """Return the options of a group, in order of declaration."""
+    """Return the options of a group in order of declaration."""
     hints = get_type_hints(group, include_extras=True)
     return {name: _declared(group, name, hints[name]) for name in group.__annotations__}
 
@@ -146,7 +146,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
 
 
 def checked(group: type, options: Mapping[str, Any]) -> Any:
-    """Return all options of a group, with checks and defaults; ignore other options."""
+    """Return all options of a group, checked and with defaults. Other options are ignored."""
     result = {}
     for name, option in declared(group).items():
         value = options.get(name, option.default)
@@ -157,7 +157,7 @@ def checked(group: type, options: Mapping[str, Any]) -> Any:
 
 
 def filled(group: type, options: Mapping[str, Any]) -> Any:
-    """Return all options of a group, with defaults but without checks."""
+    """Return all options of a group with defaults. The options are not checked."""
     return {
         name: options.get(name, declaration.default)
         for name, declaration in declared(group).items()
@@ -165,7 +165,7 @@ def filled(group: type, options: Mapping[str, Any]) -> Any:
 
 
 def entries_of(docstring: str | None) -> dict[str, str]:
-    """Return the entries of parameters in a docstring, by name.
+    """Return a mapping from the parameters in a docstring to their entries.
 
     If several parameters share an entry, it is returned for the first parameter.
     """
@@ -180,8 +180,8 @@ def entries_of(docstring: str | None) -> dict[str, str]:
 def builder(fit: Fit) -> Fit:
     """Decorate a function that takes a group of options.
 
-    The decorated function checks the options. For an unknown option the error suggests a name, and
-    for more than two classes it suggests another function.
+    The decorated function checks the options. For an unknown option the error suggests a similar
+    name, and for more than two classes it suggests another function.
     """
     group = _group_of(fit)
     signature = inspect.signature(fit) if group is None else _declare(fit, group)
@@ -204,7 +204,7 @@ def builder(fit: Fit) -> Fit:
                 error.name_builder(fit.__name__)
             raise
         _refuse_call(fit, args, options)
-        return fit(*args, **options)  # Python raises any other error
+        return fit(*args, **options)  # for other errors, Python's message is clear
 
     # A wrapper by a user copies the attributes of `answering`, so the signature is set on `fit`.
     fit.__signature__ = signature  # type: ignore[attr-defined]
@@ -219,7 +219,7 @@ def _group_of(fit: Callable[..., Any]) -> Any:
 
 
 def _declare(fit: Any, group: type) -> inspect.Signature:
-    """Add the options of a group to the docstring and annotations; return the new signature."""
+    """Add the options of a group to the docstring and annotations. Return the new signature."""
     signature, shared = inspect.signature(fit), declared(group)
     named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
@@ -253,10 +253,10 @@ def _described(docstring: str, order: list[str], shared: Mapping[str, Declared])
 
 
 class Kinds(dict[str, Callable[..., Any]]):
-    """Functions that create the values of an option, by name."""
+    """A mapping from names to functions that create the values of an option."""
 
     def add(self, make: Fit) -> Fit:
-        """Register a function and check its options as `builder` does; a decorator."""
+        """Decorate a function with `builder` and register it."""
         self[make.__name__] = made = builder(make)
         return made
 
@@ -341,7 +341,7 @@ def check_fit(
 
 
 def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
-    """Return the function inside ``functools.partial``, and the options bound to it."""
+    """Return the function inside ``functools.partial`` and the options bound to it."""
     bound: dict[str, Any] = {}
     while isinstance(fit, partial):
         bound = {**fit.keywords, **bound}  # outer options take precedence
@@ -350,7 +350,7 @@ def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
 
 
 def only_classifies(fit: object) -> bool:
-    """Return whether this is a fit function of pboost without regression."""
+    """Return whether this is a fit function of pboost that does not support regression."""
     return inspect.isfunction(fit) and fit in _PLAIN and "task" not in option_names(fit)
 
 
@@ -377,8 +377,7 @@ def _no_fit(name: str, fit: object, caller: Callable[..., object]) -> TypeError:
     is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
     hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""
     return TypeError(
-        f"{name}: expected a fit function such as fit_cart, a function of X and y, got {shown(fit)}"
-        + hint
+        f"{name}: expected a function of X and y such as fit_cart, got {shown(fit)}" + hint
     )
 
 
@@ -390,7 +389,7 @@ def option_names(function: Callable[..., object]) -> list[str]:
 
 
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return the parameters of a function, before decoration by `builder`."""
+    """Return the parameters of a function before it was decorated by `builder`."""
     plain = _PLAIN.get(function, function) if inspect.isfunction(function) else function
     return [*inspect.signature(plain, follow_wrapped=False).parameters.values()]
 
@@ -414,7 +413,7 @@ def refuse_unknown(
     builder: str,
     caller: Callable[..., object] | None = None,
 ) -> None:
-    """Raise TypeError for an unknown option, with a suggestion.
+    """Raise a TypeError for an unknown option. The message suggests a name.
 
     Parameters
     ----------
@@ -444,7 +443,7 @@ def refuse_unknown(
 
 
 def arguments_of(fit: Callable[..., object]) -> Collection[str]:
-    """Return the parameter names of a function; empty if it has no signature."""
+    """Return the parameter names of a function. Without a signature, there are none."""
     try:
         return inspect.signature(fit).parameters
     except (TypeError, ValueError):  # not written in Python

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
-    """Comma-separated names of an option in other libraries, and a note on the difference."""
+    """Comma-separated names of an option in other libraries. A note describes differences."""
 
     sklearn: str = ""
     lightgbm: str = ""
@@ -206,7 +206,7 @@ PEERS = {
     "train": NONE,
     "max_abs": NONE,
     "seed": Peers("random_state", "seed, random_state", "seed, random_state", "", "random_seed"),
-    # observation models, and estimators as weak learners
+    # options of observation models and of `pboost.weak.from_estimator`
     "flip_rate": NONE,
     "strength": NONE,
     "sigma": NONE,
@@ -245,7 +245,7 @@ ELSEWHERE = {
         "the metric of early stopping is the loss; other metrics are not implemented",
     ),
     **dict.fromkeys(
-        ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` for every row"
+        ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` to limit each row"
     ),
 }
 #: Pairs of a value and its purpose.

@@ -113,7 +113,7 @@ def test_a_file_may_be_named_so(csv_file, model_file, pboost_main, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "parts"),
     [
-        ("predict - -", 2, ["got two inputs from standard input"]),
+        ("predict - -", 2, ["at most one input from standard input, got two"]),
         ("predict m.npz t.csv --sep ab", 2, ["--sep", "expected one character", "'ab'"]),
         ("predict m.npz t.csv --sep 5", 2, ["--sep", "'5'"]),
         ("predict m.npz t.csv --sep .", 2, ["--sep", "'.'"]),

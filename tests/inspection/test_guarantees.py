@@ -47,7 +47,7 @@ def test_of_early_exits_both_costs(model):
     small = pb.early_exit(model, X[TRAIN] + 1e-9, mean_comparisons=10)
     bounds = pb.error_bound(small, X[CAL], Y[CAL])
     assert bounds.cost < 15 < bounds.whole_cost == 40
-    assert "40 of the whole model" in str(bounds)
+    assert "40 without early exits" in str(bounds)
     assert bounds.errors == (pb.predict(small, X[CAL]) != Y[CAL]).sum()
 
 
@@ -55,7 +55,7 @@ def test_out_of_bag_is_an_estimate(of_three):
     bounds = pb.error_bound(of_three, X[CAL], THREE[CAL])
     assert bounds.out_of_bag == of_three.oob.error
     assert "an estimate" in str(bounds)
-    assert "none: this kind of model carries no bound" in str(bounds)
+    assert "not available for this kind of model" in str(bounds)
 
 
 def test_a_label_without_rows_is_not_bounded(of_three):
@@ -63,7 +63,7 @@ def test_a_label_without_rows_is_not_bounded(of_three):
     bounds = pb.error_bound(of_three, X[rows], THREE[rows])
     assert np.isnan(bounds.class_error[1])
     assert bounds.class_upper[1] == 1
-    assert "of 1: no rows, so that nothing is bounded" in str(bounds)
+    assert "of 1: no bound, because there are no rows" in str(bounds)
 
 
 @pytest.mark.parametrize(

@@ -202,12 +202,12 @@ def test_pruning_table():
     )
     actual = lines(ax)
     best = np.argmin(table.error)
-    within = actual["least error + standard error"][:, 1]
+    within = actual["smallest error + standard error"][:, 1]
     assert within == pytest.approx(table.error[best] + table.standard_error[best])
     np.testing.assert_array_equal(actual["chosen"], [[tree.n_leaves, table.error[table.chosen]]])
     with pytest.raises(ValueError, match="fitted by fit_pruned_cart"):
         pb.plot.pruning(made("cart"))
-    with pytest.raises(TypeError, match="a Tree of fit_pruned_cart"):
+    with pytest.raises(TypeError, match="a Tree fitted by fit_pruned_cart"):
         pb.plot.pruning(made("forest"))
 
 

@@ -164,5 +164,7 @@ def test_axes():
             with pytest.raises(TypeError, match=r"^ax: expected matplotlib's axes or None, got"):
                 draw(value)
         draw(draw(None))
-    with pytest.raises(TypeError, match=r"^curves: expected a dict of margin errors by name, got"):
+    with pytest.raises(
+        TypeError, match=r"^curves: expected a dict of names and margin errors, got"
+    ):
         pb.plot.margin_curve([0.0], [0.5])
