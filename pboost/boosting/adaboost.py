@@ -128,7 +128,7 @@ def fit_adaboost(
 
 
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:
-    """Return the growth of a chain for two classes."""
+    """Return the object that grows a chain for two classes."""
     observer = fit.observer(workers)
     if isinstance(observer, SampledObserver) and observer.observation.n_draws == "stopwatch":
         observer = StopwatchObserver(observer, fit.rule)

@@ -27,7 +27,7 @@ from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 
 #: Error message for a tree whose growth would never end.
 NO_END = (
-    "max_nodes: expected a number with uncertain observations, got None; without a limit such a "
+    "max_nodes: expected a number with uncertain observations, got None; without a limit this "
     "tree grows forever, so set max_nodes or max_depth"
 )
 _DEFAULT_WEAK = Stump()

@@ -103,9 +103,9 @@ def fit_matryoshka(
         ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with the number of weak
-        classifiers so far and a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The
-        record has the votes and the certificate before nested trees are merged, but after a greedy
-        merge.
+        classifiers so far and a `pboost.growth.graph_growth.StepRecord`. Return True to stop. With
+        ``growth="nested"``, the record has the votes and the certificate before trees are merged;
+        with "greedy", after the merge.
     **options
         See `GraphOptions`.
 
@@ -126,9 +126,9 @@ def fit_matryoshka(
 
     Notes
     -----
-    An additive merge does not change the certificate. Therefore the certificate is at most
-    ``F(T_L, … F(T_1, rho))`` with the bound F of a tree and the factor rho of the worst weak
-    classifier, if the largest exit could be split at each step. If merged paths have different
+    An additive merge does not change the certificate. If the exit with the largest bound could be
+    split at each step, the certificate is at most ``F(T_L, … F(T_1, rho))``. Here F is the bound of
+    a tree, and rho is the factor of the worst weak classifier. If merged paths have different
     votes, the sign of their mean vote, weighted by reach, is used.
 
     Greedy growth maintains one tree of super-nodes, which are weak classifiers or merged subtrees.
@@ -182,7 +182,7 @@ def fit_matryoshka(
     )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.progress_callback(total, "nodes") as on_step:
-        # More than two classes were rejected above if the shape does not allow them.
+        # Here the shape allows the number of classes; other shapes have raised an error.
         size_of_tree, rounds = (1, 1, *sizes)[-LEVELS_OF_MANY:]
         limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
         trees = fit.label_trees(workers, rounds, limits)
@@ -196,7 +196,7 @@ def fit_matryoshka(
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
-    """Return the names of the options that support only two classes, as text."""
+    """Return a text that names the options that support only two classes."""
     if join != "all":
         return f'with join={join!r} (join="all" allows more)'
     if len(sizes) > LEVELS_OF_MANY:
@@ -207,7 +207,7 @@ def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
 def check_sizes(
     growth: str, shape: object, max_nodes: object, join: str
 ) -> tuple[tuple[int, ...], int | None]:
-    """Return the shape of nested growth, and the number of nodes of greedy growth."""
+    """Return the shape for nested growth and the number of nodes for greedy growth."""
     if growth == "nested":
         if max_nodes is not None:
             raise ValueError(

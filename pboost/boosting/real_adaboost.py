@@ -105,10 +105,10 @@ def fit_real_adaboost(
 
     Notes
     -----
-    In each round the hypothesis h gets the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, with
-    mu the weighted mean of ``y h / max|h|``. The weights are multiplied by ``(1 - mu y h / max|h|)
-    / (1 - mu**2)``. The exponential loss is not minimized directly, but it is at most the product
-    of all ``sqrt(1 - mu**2)``.
+    In each round the hypothesis h gets the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, where
+    mu is the weighted mean of ``y h / max|h|``. The weights are multiplied by ``(1 - mu y h /
+    max|h|) / (1 - mu**2)``. The exponential loss is not minimized directly, but it is at most the
+    product of all ``sqrt(1 - mu**2)``.
 
     References
     ----------

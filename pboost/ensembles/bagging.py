@@ -66,8 +66,8 @@ def fit_bagging(
     fit : callable
         A fit function such as `fit_boosted_tree`, or any function with the same interface: ``fit(X,
         y, sample_weight=…, **options)`` returns a pboost model or an object with a method
-        ``predict(X)``. Out-of-bag rows have weight 0. A function with the parameters `rng`,
-        `n_threads` or `task` receives a random generator, 1 and the task. The function is called
+        ``predict(X)``. Out-of-bag rows have weight 0. The parameters `rng`, `n_threads` and
+        `task`, if the function has them, receive a random generator, 1 and the task. It is called
         from several threads.
     X : array_like of shape (n, d), data frame, or SortedColumns
         Features, in any form that `fit` accepts; `fit` must not modify X. If `fit` is a pboost

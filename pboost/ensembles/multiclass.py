@@ -397,7 +397,7 @@ def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False
 
 
 def _with_validation(options: Mapping[str, object], classes: Array, code: int) -> dict[str, Any]:
-    """Return the options for one class; validation classes become True for this class."""
+    """Return the options for one class, with the binary validation target of this class."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)

@@ -117,7 +117,7 @@ def fit_oblique_tree(
     if max_nodes is None and max_depth is None and not observation.is_exact:
         raise ValueError(
             "max_nodes: expected a number, got None: with an observation model that is not exact, "
-            "growth never ends by itself; pass max_nodes or max_depth"
+            "this tree grows forever; pass max_nodes or max_depth"
         )
     model = fit_boosted_tree(
         X,

@@ -408,7 +408,7 @@ class ImpurityTree(BestFirst):
         return self.arrays.order[feature, span] & ROW_MASK
 
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the rows of an exit sorted by each feature, and whether neighbors differ."""
+        """Return the rows of an exit sorted by each feature, and whether adjacent values differ."""
         arrays = self.arrays
         node = arrays.node[exit_.serial]
         start, stop = int(node["start"]), int(node["stop"])

@@ -142,7 +142,7 @@ class LabelExit:
 
     @property
     def masses(self) -> NDArray[np.int64]:
-        """The sums of the rows, (3, J), as `LabelTrees` computes them."""
+        """The sums `totals`, `own_mass` and `start`, (3, J)."""
         return np.stack([self.totals, self.own_mass, self.start])
 
 
@@ -537,7 +537,7 @@ BLOCK = 4096
 
 
 class LabelTables:
-    """The fields of a model with a table (side, class) for each node."""
+    """The fields of a model with a table of probabilities (side, class) for each node."""
 
     def __init__(self, search: LabelSearch) -> None:
         self.search = search
@@ -721,7 +721,7 @@ class SoftLabelTrees(LabelTrees):
         return sums[:, :, 0], arriving.astype(np.float64)
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
-        """Return sums of weights (J, 2, 3, J): class of the row, side, kind of sum, class."""
+        """Return sums of weights, indexed by class of the row, side, kind of sum and class."""
         sums = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of

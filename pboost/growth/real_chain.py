@@ -25,7 +25,7 @@ from pboost.values import FloatArray, Floats
 from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
 
-#: A function that returns the hypothesis of a round: outputs, their upper bound, the feature.
+#: A function that returns the outputs of a round's hypothesis, their upper bound and the feature.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: Outputs of the two sides of a confidence-rated stump.
 AnswerScale: TypeAlias = Literal["share", "log_odds", "sign"]

@@ -80,9 +80,9 @@ class Port:
         Reach: the sum over the rows of initial weight times the probability of reaching the port.
     votes : float
         Sum of votes inside the classifier that is being built; after a merge, the mean of the sums.
-    weight : ndarray of float64, shape (n,), or an object in its place, or None
+    weight : ndarray of float64, shape (n,), or a reference to remote weights, or None
         Boosted weights of the rows; None until they are computed.
-    reach : ndarray of float64, shape (n,), or an object in its place, or None
+    reach : ndarray of float64, shape (n,), or a reference to remote weights, or None
         Reach of the rows; None if it follows from the weights.
     """
 
@@ -306,7 +306,8 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )
             self.add(opened[-1])
-        self.forget()  # only now, since both exits use the weights of the parent
+        # Both exits used the weights of the parent, so free them only now.
+        self.forget()
         self.free(exit_)
         return opened
 

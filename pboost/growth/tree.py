@@ -43,7 +43,7 @@ NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "
 
 @dataclass(frozen=True, slots=True)
 class CartLimits:
-    """The limits of a tree, and the search at its nodes.
+    """Limits of a tree and options of the split search.
 
     Attributes
     ----------
@@ -240,8 +240,8 @@ class Grown:
     Attributes
     ----------
     nodes : ndarray of NODE, shape (n_nodes,)
-        As in `TreeArrays`, or an array with the fields that are used here. `low` and `high` are
-        rows of X, or bins.
+        Nodes, see `TreeArrays`; unused fields may be absent. `low` and `high` are rows of X, or
+        bins.
     children : ndarray of int32, shape (n_nodes, 2)
         As in `Tree`.
     mass : ndarray of int64, shape (n_nodes, J) or (n_nodes, 2)

@@ -73,8 +73,8 @@ class ValidationRows:
     X : ndarray, shape (n, d), or None
         Values of a validation set, or of drawn rows that cannot be binned.
     y : ndarray, shape (n,)
-        Two classes: whether the row has the second class. More classes: the class number.
-        Regression: the target.
+        Target of each row. In binary classification, whether the row has the second class; in
+        multiclass classification, the class number.
     weight : ndarray of float64, shape (n,)
         Weights of the rows.
     n_iter_no_change : int
@@ -316,12 +316,12 @@ class WatchedRows:
 
 
 def _said(score: FloatArray) -> Array:
-    """Return whether the second class is predicted; with more classes, the predicted class."""
+    """Return predictions: class numbers, or booleans if there are two classes."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
 def values_read(data: TrainingData, X: Array) -> Value:
-    """Return a function for the values of X that nodes trained on `data` compare."""
+    """Return a function that computes the values of X that nodes compare with thresholds."""
     inputs = data.inputs
     if inputs is not None:
         X = in_sums(X, data.problem.table)

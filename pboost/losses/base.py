@@ -30,9 +30,9 @@ class RowSums(Protocol):
 
 
 def values_of(name: str, y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return the numbers to add up; `name` is a kind of sum or a class number."""
+    """Return the summand of each row for the sum called `name`, which can be a class number."""
     if name == "above":
-        # A boolean index takes eight times as long if the classes are mixed.
+        # `compress` is up to eight times as fast as a boolean index.
         return weight.compress(y > 0)
     if name == "below":
         return weight.compress(y < 0)
@@ -73,7 +73,7 @@ def _units(largest: float, n: int) -> tuple[int, int]:
 
 
 def fine_parts(values: FloatArray, largest: float, n: int) -> tuple[float, float]:
-    """Return the exact sums of the rounded values and of the remainders of some of n values."""
+    """Return the sum of the rounded values and the sum of the rounding errors, both exact."""
     bits, exponent = _units(largest, n)
     values = np.ldexp(np.ldexp(values, -exponent), bits)
     integers = np.rint(values)
@@ -338,8 +338,9 @@ def _check_derivative(
     if wrong.any():
         k = int(np.argmax(wrong))
         raise ValueError(
-            f"loss: {name}(y, f): expected {(left[k] + right[k]) / 2:.6g}, by differences of the "
-            f"{function_name}, at y = {y[k]:g}, f = {f[k]:g}, got {derivatives[k]:.6g}"
+            f"loss: {name}(y, f): expected {(left[k] + right[k]) / 2:.6g} at y = {y[k]:g}, "
+            f"f = {f[k]:g}, from finite differences of {function_name}(y, f), got "
+            f"{derivatives[k]:.6g}"
         )
 
 

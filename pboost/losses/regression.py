@@ -20,7 +20,7 @@ NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "qua
 @named
 @dataclass(frozen=True, slots=True)
 class Squared(Loss):
-    """Squared error (y - f)**2 / 2, for regression and for classes -1 and +1. f is the mean.
+    """Squared error (y - f)**2 / 2, for regression and for classes -1 and +1. f estimates the mean.
 
     The gradient is f - y and the second derivative is 1, as in LightGBM, XGBoost and scikit-learn.
     Models report the mean squared error, which is twice the mean of this loss.
@@ -80,7 +80,7 @@ class Squared(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Quantile(Loss):
-    """Pinball loss: q (y - f) if y > f, else (1 - q) (f - y). f is the quantile q of y.
+    """Pinball loss: q (y - f) if y > f, else (1 - q) (f - y). f estimates the quantile q of y.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Quantile(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Absolute(Loss):
-    """Absolute error of y - f. f is the median, which is robust to outliers."""
+    """Absolute error of y - f. f estimates the median, which is robust to outliers."""
 
     name: ClassVar[str] = "absolute_error"
     elsewhere: ClassVar[str] = "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
