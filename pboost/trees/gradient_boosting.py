@@ -89,7 +89,8 @@ class TuningOptions(TypedDict, total=False):
         depends on the loss (see Notes).
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
-        within its noise. 1 to 3 suit deep trees; 0 is off. "auto" depends on the loss (see Notes).
+        within its noise. Values from 1 to 3 suit deep trees; 0 disables it. "auto" depends on
+        the loss (see Notes).
     subsample : float, int or None
         Number of training rows for each tree, or fraction in (0, 1]. The rows are drawn without
         replacement. None uses all rows.

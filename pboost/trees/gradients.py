@@ -20,7 +20,7 @@ MOST_OF_ROW = 64
 
 #: Resolution of weights, relative to the largest weight, if their sums must be exact.
 UNITS = 2.0**31
-#: Resolution of weights, relative to the largest weight, if float64 holds the sum of 2**32 of them.
+#: Resolution of weights with which float64 holds the sum of 2**32 of them, relative to the largest.
 COARSE_UNITS = 2.0**20
 
 

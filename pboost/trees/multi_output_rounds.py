@@ -88,7 +88,7 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
 
     For each class, categories are sorted by the step of the class, and each prefix of this order is
     tried as the first child. With smoothing, all categories but one are also tried. Missing values
-    are tried in the second child first. The first of equal sets is returned.
+    are tried in the second child first. If sets are equally good, the first is returned.
     """
     present, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
@@ -102,9 +102,9 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
 
 #: Relative rounding error of the score of a node.
 TIE = 1e-9
-#: Wide sums are stored in two words. This is the unit of the first word.
+#: Wide sums are stored as two numbers. This is the unit of the first number.
 LOW_UNIT = 2.0**18
-#: The words of a row are stored in blocks of this size.
+#: The packed gradients of a row are stored in blocks of this size.
 WIDTH = 8
 
 
@@ -405,7 +405,7 @@ class VectorRounds(SoftmaxRounds):
         return node.children
 
     def _table(self, node: VectorNode) -> NDArray[np.uint8] | None:
-        """Return the child of each code, or None if a threshold determines it."""
+        """Return the child of each bin code, or None if the split needs only a threshold."""
         j = node.feature
         if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
             return None

@@ -193,7 +193,7 @@ class WeakSearch:
     def best_by_reach(self, weights: Weights, by_class: FloatArray) -> Cut | None:
         """Return the best weak classifier for a node of a tree with exact exits.
 
-        Some learners train with the reach of the rows, which is the weights times `by_class`.
+        Some learners train with the reach of each row, its weight times a factor in `by_class`.
         """
         return self.best(weights)
 
