@@ -1,4 +1,4 @@
-"""Boosted decision trees: decision graphs without merging exits."""
+"""Boosted decision trees, which are decision graphs without merged exits."""
 
 from __future__ import annotations
 

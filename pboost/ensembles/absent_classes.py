@@ -37,7 +37,7 @@ def fit_present(
     """Call ``fit(X, y, sample_weight=weights, **options)``; leave out absent classes if necessary.
 
     If `fit` raises `AbsentClassError` because it requires rows of every class, it is called with
-    the classes that are present. If there is only one, the result is a constant model.
+    the classes that are present. If only one class is present, the result is a constant model.
 
     Parameters
     ----------

@@ -303,7 +303,7 @@ def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
 
 
 def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
-    """Return row weights and classes, or class probabilities if rows have several classes."""
+    """Return row weights, and the class of each row or, with `y_proba`, class probabilities."""
     if class_data.entries is None:
         return w, class_data.classes[class_data.label]
     rows, share = class_data.entries.rows, y.share.copy()

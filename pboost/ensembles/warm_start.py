@@ -604,7 +604,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
 
 
 def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
-    """Return the inputs of nodes as projections, even if the inputs are single columns."""
+    """Return the inputs of nodes as projections, also if the nodes compare single features."""
     if inputs is None:
         return single_columns(model.n_features)
     assert isinstance(inputs, Projections)

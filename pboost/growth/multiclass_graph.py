@@ -234,8 +234,8 @@ class LabelTrees(Growth, BestFirst):
     def _add_up(self, rows: IntArray, *factor: FloatArray) -> NDArray[np.int64]:
         """Return sums over rows (3, J): all weights, weights of the own class, initial weights.
 
-        The weights are first multiplied by `factor`, if passed: one factor for the own class and
-        one for other classes.
+        If `factor` is passed, the weights are first multiplied by its two factors per class: for
+        rows with the class, and for all other rows.
         """
         n, width = len(rows), self._weight.shape[1]
         by = np.ones((len(factor), width))
@@ -813,7 +813,7 @@ def label_trees(
     observation: TableObservation,
     of_rows: Callable[[type[Any]], Any] = lambda kind: kind,
 ) -> LabelTrees:
-    """Return the growth of a chain of trees whose exits vote for each class.
+    """Return the object that grows a chain of trees whose exits vote for each class.
 
     `of_rows` returns the variant of a growth class for rows in partitions.
     """

@@ -232,7 +232,7 @@ class StumpChain(Growth):
         super().__init__(data, observer, rule)
         self.confidence = confidence
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        # Both are stored: if outputs differ in size, the weights of G² differ from exp(-y H).
+        # The losses exp(-y H) are also stored; the weights of G² differ if outputs differ in size.
         self.loss = Weights(data.weight.copy(), data.fixed.copy(), data.scale, (0, 0))
         self.start = float(data.weight.sum())
 

@@ -23,10 +23,10 @@ class RowSums(Protocol):
         """Number of classes, if the targets are class numbers."""
 
     def exact(self, name: str) -> float:
-        """Return the sum of numbers >= 0."""
+        """Return the sum called `name`, whose summands are >= 0."""
 
     def fine(self, name: str) -> float:
-        """Return the sum of numbers of any sign."""
+        """Return the sum called `name`, whose summands have any sign."""
 
 
 def values_of(name: str, y: FloatArray, weight: FloatArray) -> FloatArray:
@@ -55,11 +55,11 @@ class TableSums:
         return self._n_classes
 
     def exact(self, name: str) -> float:
-        """Return the sum of numbers >= 0."""
+        """Return the sum called `name`, whose summands are >= 0."""
         return exact_sum(values_of(name, self._y, self._weight))
 
     def fine(self, name: str) -> float:
-        """Return the sum of numbers of any sign."""
+        """Return the sum called `name`, whose summands have any sign."""
         values = values_of(name, self._y, self._weight)
         largest = float(np.abs(values).max(initial=0.0))
         if not 0.0 < largest < np.inf:

@@ -1,4 +1,4 @@
-"""Losses for classification: functions of the margin y f for y of -1 and +1, and softmax."""
+"""Losses for classification: functions of the margin y f for classes -1 and +1, and softmax."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class Huber(Loss):
         return np.clip(f - y, -self.delta, self.delta)
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient, and 1 where it is not clipped, else 0."""
+        """Return the gradient, and its derivative: 0 if the gradient is clipped, else 1."""
         residual = f - y
         cut = np.clip(residual, -self.delta, self.delta)
         return cut, (np.abs(residual) <= self.delta).astype(np.float64)

@@ -308,8 +308,8 @@ def fit_gradient_boosting(
     `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
     and values of `growth` other than "independent".
 
-    With two classes, softmax gives the same probabilities as the log loss [1]_, because its leaf
-    values are half a step. A tree with "multi_output_tree" uses the split with the largest sum of
+    With two classes, softmax gives the same probabilities as the log loss [1]_, because its
+    trees take half a step. A tree with "multi_output_tree" uses the split with the largest sum of
     gains over the classes [3]_.
 
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a

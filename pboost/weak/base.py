@@ -27,7 +27,7 @@ from pboost.threads import Workers
 from pboost.values import Choice, FloatArray
 from pboost.values.options import Kinds
 
-#: Rows with a smaller weight are ignored, because kernels keep weights from becoming subnormal.
+#: Rows with a weight below this are ignored, because kernels avoid subnormal weights.
 NO_WEIGHT = 1e-250
 #: The weight of class -1 and of class +1, for each exit or side of a split.
 Masses = Sequence[Sequence[float]]

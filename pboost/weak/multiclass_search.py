@@ -114,7 +114,7 @@ class LevelCuts:
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
-        """Return the side of missing values, and bit masks of the upper categories and of absent ones."""
+        """Return the side of missing values, and bit masks of upper and absent categories."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
         row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
