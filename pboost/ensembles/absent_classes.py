@@ -115,7 +115,7 @@ def is_constant(model: object) -> bool:
 
 
 def named_options(options: Mapping[str, object], models: list[Any]) -> dict[str, Any]:
-    """Return the options as they are stored in the settings of a model: objects become names."""
+    """Return the options in the form in which models store them; objects become names."""
     fitted = next((model for model in models if not is_constant(model)), None)
     if fitted is None:
         return {name: _named(value) for name, value in options.items()}

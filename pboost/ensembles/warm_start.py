@@ -816,7 +816,7 @@ class FitState:
 
 
 def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
-    """Remove the fit of this model and data from the state and return it; None without a fit.
+    """Remove the stored fit from the state and return it; None if the state is empty.
 
     `rows` maps argument names to fingerprints of the data.
     """

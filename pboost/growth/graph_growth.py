@@ -54,7 +54,7 @@ Edges: TypeAlias = tuple[tuple[int, int], ...]
 Callback: TypeAlias = Callable[[int, Any], Any]
 
 
-#: A function (factors, source, target) that stores the source weights times the factors.
+#: A function (factors, source, target) that stores source weights times factors in the target.
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 

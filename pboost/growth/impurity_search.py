@@ -286,8 +286,8 @@ class ImpurityTree(BestFirst):
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return the score of each split, the class weights below it, and the sorted rows.
 
-        The first dimension of each array is the feature, and the second is the sorted row, which is
-        followed by a split. Splits that are not allowed have an infinite score.
+        Each array has the dimensions feature and sorted row; each split follows a row. Splits that
+        are not allowed have an infinite score.
         """
         rows, legal = self.in_order(exit_, features)
         negative, positive = (sums[:, :-1] for sums in self.sums(rows))

@@ -372,7 +372,7 @@ class LabelTrees(Growth, BestFirst):
     def _split_at(
         self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None = None
     ) -> LabelSplit:
-        """Return the split of an exit by a stump; by default, compute the votes."""
+        """Return the split of an exit by a stump; compute the votes unless they are passed."""
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
@@ -516,7 +516,7 @@ class LabelTrees(Growth, BestFirst):
         return self._split_at(exit_, cut, model.vote[node])
 
     def constant_vote(self) -> tuple[Any, float]:
-        """Return the votes of a model without nodes, and its certificate."""
+        """Return the votes and the certificate of a model without nodes."""
         (root,) = self.open.values()
         other = root.totals - root.own_mass
         votes = self._votes(root.own_mass, other, self._delta, root.settled)
@@ -670,7 +670,7 @@ class SoftLabelTrees(LabelTrees):
         votes: FloatArray | None = None,
         table: FloatArray | None = None,
     ) -> LabelSplit:
-        """Return the split of an exit by a stump; by default, compute votes and table."""
+        """Return the split of an exit by a stump; compute votes and table unless passed."""
         self._arrive(exit_)
         sums, arriving = self._by_side(cut, exit_.scale)
         reach = arriving * (exit_.reach / max(arriving.sum(), TINY))

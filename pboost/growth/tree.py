@@ -97,7 +97,7 @@ class TreeArrays:
 
     #: Stop reasons by the status of the kernel.
     stop_reasons: ClassVar[Mapping[str, str]]
-    #: With partitions, the tree is remote; this maps each status of the kernel to its method.
+    #: With partitions, the tree is remote; this maps each kernel status to a remote method.
     ahead: Any = None
     callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
@@ -434,7 +434,9 @@ class BoostedArrays(TreeArrays):
             subset[node] = model.inputs.member[feature - model.n_features]
             return int(model.inputs.column[feature - model.n_features]), 0, missing
         if has(self.special, LEVELS, feature):
-            subset[node] = 0  # all categories are below, only missing values above
+            subset[node] = (
+                0  # all categories are below the split, and only missing values are above
+            )
             return feature, 0, missing
         return feature, self._place(node, feature, float(model.threshold[split])), missing
 

@@ -190,7 +190,7 @@ def _of_two(classes: Array, label: Array) -> Array:
 
 
 def _ones(weight: FloatArray | None, n: int) -> FloatArray:
-    """Return the weights, or n ones for None."""
+    """Return the weights; None becomes n weights of 1."""
     return np.ones(n) if weight is None else weight
 
 
@@ -284,7 +284,7 @@ class WatchedRows:
         return wrong_weights
 
     def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
-        """Return which rows take exit 1 of a node; None if this is not yet decided."""
+        """Return a mask of the rows that take exit 1 of a node; None if this is not decided."""
         if record.levels:
             words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
             value = in_set(value, np.unpackbits(words, bitorder="little"))

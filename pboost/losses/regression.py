@@ -223,7 +223,7 @@ class Huber(Loss):
 class Poisson(Loss):
     """Poisson loss for counts y >= 0: half the deviance, exp(f) - y f + y ln y - y.
 
-    f is the log of the mean; `pboost.predict` returns the mean, exp(f).
+    f estimates the log of the mean; `pboost.predict` returns the mean, exp(f).
     """
 
     name: ClassVar[str] = "poisson"

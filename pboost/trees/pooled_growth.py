@@ -215,7 +215,7 @@ MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
 RATIO = 9.0
 #: Minimum gain of a feature in the denominator of RATIO, as a multiple of the gain by chance.
 CHANCE = 12.0
-#: Bits of rounded gradients, and of weights that are not copies; the sums are then exact.
+#: Number of bits of rounded gradients, and of weights that are not copies, for exact sums.
 GRADIENT_BITS, WEIGHT_BITS = 20, 12
 #: Number of rows that are hashed at a time, so that they stay in the cache.
 HASHED_ROWS = 8192

@@ -138,7 +138,7 @@ class Rounds:
         self.free = np.empty(self.n_slots, dtype=np.int32)
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
-        #: Gradients of one class with softmax, in place of targets; see `take`.
+        #: With softmax, gradients of one class, which replace targets; see `take`.
         self.residual: FloatArray | None = None
         self.root: FloatArray | None = None
         self.restraints = Restraints() if restraints is None else restraints
@@ -487,7 +487,7 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number, self.kept = 0.0, 0, 0.0  # only `mean_loss` changes later
+        self.mean_loss, self.number, self.kept = 0.0, 0, 0.0
         #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()

@@ -349,7 +349,7 @@ class Affine(ColumnLearner):
         return "binned" if is_binned(self.search, cells, AUTO_BINNED_CELLS) else "exact"
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the training data, whose columns are projections."""
+        """Return the training data with projections as columns."""
         exact = self.is_exact(problem)
         check_summed(problem.columns, "that are affine")
         data = problem.in_sums().arranged(
@@ -599,7 +599,7 @@ class CostSearch(StumpSearch):
         self._best.fill(np.inf)
 
         def search(first: int, last: int) -> None:
-            for j in range(first, last):  # one feature at a time, since all scores are needed
+            for j in range(first, last):  # search one feature at a time to keep all scores
                 lowest = np.full(1, np.inf)
                 split.search(
                     self._columns.codes,
@@ -643,7 +643,7 @@ class CostStump(Stump):
 
 
 def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
-    """Return the weak learner with feature costs, or itself if there are none.
+    """Return the weak learner with feature costs; without costs, return it unchanged.
 
     Raise NotImplementedError if the learner or the problem does not support costs.
     """
