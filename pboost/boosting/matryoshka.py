@@ -63,9 +63,10 @@ def fit_matryoshka(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the exit with the better split, or to the exit with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories. With a weak learner that is a function, X can be any sequence of rows.
+        Features. Missing values go to the exit that gives the better split, or to the exit with
+        more training weight if the node had no missing values in training. Categorical features are
+        split by a set of categories. With a weak learner that is a function, X can be any sequence
+        of rows.
     y : array_like of shape (n,), optional
         Class labels with two distinct values. More classes are possible with ``join="all"`` and a
         shape of at most two levels; each exit then has one vote per class, see `fit_adaboost`.
@@ -89,7 +90,7 @@ def fit_matryoshka(
     weak_learner : Weak
         Weak learner from `pboost.weak`.
     observation : Observation
-        Observation model from `pboost.observation`, the uncertainty of split outcomes.
+        Observation model from `pboost.observation` for uncertain split outcomes.
     smoothing : float
         Fraction of the weight at the node, from 0 to 1, that is added to each class weight before
         the log odds are computed. With J > 2 classes it is a fraction of the weight at the root of

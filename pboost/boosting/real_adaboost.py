@@ -57,9 +57,9 @@ def fit_real_adaboost(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features; with stumps also BinnedColumns. A stump sends missing values to the side with the
-        better split, or to the side with more weight if there were none in training. With
-        ``weak.feature()`` the output for a missing value is 0.
+        Features; with stumps also BinnedColumns. A stump sends missing values to the side that
+        gives the better split, or to the side with more weight if no value was missing in training.
+        With ``weak.feature()`` the output for a missing value is 0.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     n_estimators : int

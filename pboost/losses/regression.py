@@ -173,9 +173,9 @@ class Absolute(Loss):
 class Huber(Loss):
     """Huber loss: squared error for residuals up to delta, and linear beyond.
 
-    It is (y - f)**2 / 2 if abs(y - f) <= delta, else delta (abs(y - f) - delta / 2). Trees are
-    fitted to the residuals, clipped at delta, with a second derivative of 1. Leaf values minimize
-    the loss.
+    The loss is (y - f)**2 / 2 if abs(y - f) <= delta, else delta (abs(y - f) - delta / 2). Trees
+    are fitted to the residuals, clipped at delta, with a second derivative of 1. Leaf values
+    minimize the loss.
 
     Parameters
     ----------
