@@ -319,7 +319,7 @@ def _check_probabilities(model: object) -> None:
         try:
             model.probabilities(np.zeros(1))
         except NotImplementedError as error:
-            raise ValueError(f"fit: {error}; one-vs-rest compares probabilities") from None
+            raise ValueError(f"fit: {error}; one-vs-rest requires probabilities") from None
 
 
 def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tuple[float, bool]:

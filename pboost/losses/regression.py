@@ -262,7 +262,7 @@ class Poisson(Loss):
         if not y.any():
             raise ValueError(
                 "y: expected at least one number above 0 for the poisson loss, got 0 in all of "
-                f"{len(y)} rows, from row {rows[0]} on"
+                f"{len(y)} rows (the first is row {rows[0]})"
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:

@@ -258,8 +258,9 @@ def fit_gradient_boosting(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the better child, or to the child with more training weight
-        if no training row at the node had a missing value. Categories are split into two sets.
+        Features. Missing values go to the child that gives the better split, or to the child with
+        more training weight if no training row at the node had a missing value. Categories are
+        split into two sets.
     y : array_like of shape (n,), optional
         Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional

@@ -124,9 +124,9 @@ def fit_random_forest(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the better child, or to the child with more training weight
-        if no training row at the node had a missing value. Categorical features are split by a set
-        of categories.
+        Features. Missing values go to the child that gives the better split, or to the child with
+        more training weight if no training row at the node had a missing value. Categorical
+        features are split by a set of categories.
     y : array_like of shape (n,), optional
         Target: class labels, two or more, or finite numbers for regression.
     n_estimators : int

@@ -209,7 +209,7 @@ class Oracle(RowLearner):
         except Exception as error:
             raise RuntimeError(f"{where}: train() failed: {error!r}") from error
         if not callable(answer):
-            raise TypeError(f"{where}: train(): expected to return a function, got {answer!r}")
+            raise TypeError(f"{where}: train(): expected a function as the result, got {answer!r}")
         return answer
 
 
