@@ -150,7 +150,7 @@ def fit_real_adaboost(
         resolve_threads(n_threads, 0)
     if isinstance(weak_learner, Hypothesis) and options["y_proba"] is not None:
         raise ValueError(
-            "y_proba: expected None with weak.hypothesis(train), got probabilities; pass y, because "
+            "y_proba: expected None with weak.hypothesis(train), got probabilities; pass y, since "
             "train(X, y, weight, rng) needs one class label per row"
         )
     X, y, sample_weight = rows_here("fit_real_adaboost", X, y, options)
