@@ -187,7 +187,7 @@ def fit_samme(
     n_estimators : int
         Maximum number of base learners.
     learning_rate : float
-        Factor in (0, 1] of every vote, and therefore of the change of the row weights.
+        Factor in (0, 1] by which each vote is multiplied. Row weights then also change less.
     callback : callable, optional
         Called as ``callback(round, error)`` after each round that adds a base learner, with the
         number of the round, starting at 1, and its weighted error. If it returns True, fitting

@@ -137,7 +137,7 @@ class LabelExit:
 
     @property
     def mixed(self) -> IntArray:
-        """The classes of some, but not all, rows at the exit."""
+        """The classes that some rows at the exit have, but not all rows."""
         return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property

@@ -242,7 +242,7 @@ class WeakSearch:
     def is_open(self, cut: Any) -> bool:
         """Return whether a split has no side for missing values, although they may occur.
 
-        Rows with a missing value at such a split have the fixed-point weight 0.
+        At such splits, rows with a missing value have the fixed-point weight 0.
         """
         return False
 
