@@ -137,7 +137,8 @@ def fit_bagging(
     `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base
     learner is fitted to the classes that are present, and never predicts a missing class. If only
     one class is present, the base learner is a constant. If `fit` uses part of the rows for
-    validation, a class needs two rows. Samples and random streams are the same for every `fit`.
+    validation, each class needs two rows in the sample. Samples and random streams are the same for
+    every `fit`.
 
     References
     ----------

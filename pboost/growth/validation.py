@@ -82,7 +82,7 @@ class ValidationRows:
     settings : dict
         The options, as stored in the settings of the model.
     elsewhere : object, or None
-        Object that holds the validation rows of a row source; the arrays are then empty.
+        Object that contains the validation rows of a row source; the arrays are then empty.
     """
 
     problem: Problem

@@ -99,8 +99,7 @@ class Loss:
     A custom loss is a subclass that defines `value` and `gradient`. The targets y are -1 and +1, or
     numbers if `is_regression` is True. All functions take arrays y and f of float64 with the same
     shape, and return an array of that shape. The loss need not be convex in f. `check_loss`
-    compares
-    the gradient and the second derivative with finite differences.
+    compares the gradient and the second derivative with finite differences.
 
     Attributes
     ----------

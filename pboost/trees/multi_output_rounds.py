@@ -130,7 +130,7 @@ class VectorNode:
     total, below : ndarray of float64, shape (S, 2)
         Sums of the node and of its first child.
     masses : ndarray of float64, or None
-        Histogram of the node, as long as it is needed.
+        Histogram of the node; None when it is no longer needed.
     alive : ndarray of uint64
         Interaction groups that contain all features on the path.
     low, high, missing, subset
