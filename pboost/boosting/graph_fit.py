@@ -85,7 +85,7 @@ class GraphFit:
     Parameters
     ----------
     X, y :
-        As passed to the public function.
+        Arguments of the public function.
     options : mapping
         Checked `GraphOptions`.
     learning : Learning

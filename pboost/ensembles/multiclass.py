@@ -94,8 +94,8 @@ def fit_one_vs_rest(
     OneVsRest
         `decision_function` returns the decision values (n, J) of the models; `predict_proba`
         returns the normalized probabilities of the models. The class with the largest probability
-        is predicted, the first class if there are ties. `prediction_cost` is the sum over the
-        models.
+        is predicted. In case of a tie, the first class is predicted. `prediction_cost` is the sum
+        over the models.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def fit_samme(
     WeightedVote
         `decision_function` returns the sums of the votes (n, J), `staged_decision_function` the
         sums after each base learner, and `predict_proba` their softmax. The class with the largest
-        probability is predicted, the first class if there are ties.
+        probability is predicted. In case of a tie, the first class is predicted.
 
     Raises
     ------

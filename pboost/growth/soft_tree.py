@@ -6,7 +6,7 @@ all rows, with the weights at this exit.
 
 Since the outcome of a split is uncertain, a row takes each exit with some probability and has
 weight at both exits. Only one path leads to each exit of a tree. The reach of a row is therefore
-its boosted weight times a factor of its class, and need not be stored.
+its boosted weight times a factor that depends on its class, and need not be stored.
 """
 
 from __future__ import annotations
@@ -356,9 +356,9 @@ class SoftTree(PortGrowth, BestFirst):
     def forget(self) -> None:
         """Free the weights of exits that will probably not be split.
 
-        A split never produces a larger bound than the exit it splits. Therefore, with n nodes left,
-        only the n exits with the largest bounds are split, unless some of them have no split.
-        Weights that are needed later are computed again from the root.
+        A split never produces a larger bound than the exit it splits. Therefore, if n more nodes
+        can be added, only the n exits with the largest bounds are split, unless some of them have
+        no split. Weights that are needed later are computed again from the root.
         """
         left = self.limits.nodes - self.n_nodes
         if self.limits.growth == "largest_bound" and self.n_waiting > 2 * left + 2:

@@ -238,7 +238,7 @@ class WatchedRows:
     value : callable
         Returns the values that a node compares with its threshold, given (feature, rows).
     label : ndarray, shape (n,)
-        Whether each row has the second class, or its class number.
+        Class number of each row; with two classes, whether the row has the second class.
     weight : ndarray of int64, shape (n,)
         Weights in fixed point.
     n_labels : int

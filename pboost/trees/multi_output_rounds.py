@@ -37,7 +37,8 @@ class Judge(NamedTuple):
         For each class: the L2 regularization, the factor of the class in the score, and the unit of
         Hessians.
     total : ndarray of float64, shape (S, 2)
-        Sums of gradients and Hessians of the node. S is J, or J + 1 with the number of rows.
+        Sums of gradients and Hessians of the node. S is J, or J + 1 if numbers of rows are
+        included.
     n_rows, min_samples_leaf : int
         Number of rows of the node, and minimum number of rows in a child.
     min_child_weight : float
