@@ -44,9 +44,10 @@ def fit_adaboost(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the exit with the better split, or to the exit with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories. With a weak learner that is a function, X can be any sequence of rows.
+        Features. Missing values go to the exit that gives the better split, or to the exit with
+        more training weight if the node had no missing values in training. Categorical features are
+        split by a set of categories. With a weak learner that is a function, X can be any sequence
+        of rows.
     y : array_like of shape (n,), optional
         Class labels. With more than two classes see Notes.
     n_estimators : int
@@ -58,7 +59,7 @@ def fit_adaboost(
         (real-valued votes). "symmetric": both sides have votes of equal size for their majority
         class (discrete AdaBoost).
     observation : Observation
-        Observation model from `pboost.observation`, the uncertainty of split outcomes.
+        Observation model from `pboost.observation` for uncertain split outcomes.
     smoothing : float
         Fraction of the total weight, from 0 to 1, that is added to each class weight before the log
         odds are computed. With J > 2 classes it is divided by J. 0 gives the textbook formula, with
@@ -128,7 +129,7 @@ def fit_adaboost(
 
 
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:
-    """Return the growth of a chain for two classes."""
+    """Return the object that grows a chain for two classes."""
     observer = fit.observer(workers)
     if isinstance(observer, SampledObserver) and observer.observation.n_draws == "stopwatch":
         observer = StopwatchObserver(observer, fit.rule)

@@ -1,4 +1,4 @@
-"""Boosted decision trees: decision graphs without merging exits."""
+"""Boosted decision trees, which are decision graphs without merged exits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 
 #: Error message for a tree whose growth would never end.
 NO_END = (
-    "max_nodes: expected a number with uncertain observations, got None; without a limit such a "
+    "max_nodes: expected a number with uncertain observations, got None; without a limit this "
     "tree grows forever, so set max_nodes or max_depth"
 )
 _DEFAULT_WEAK = Stump()
@@ -57,9 +57,10 @@ def fit_boosted_tree(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the exit with the better split, or to the exit with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories. With a weak learner that is a function, X can be any sequence of rows.
+        Features. Missing values go to the exit that gives the better split, or to the exit with
+        more training weight if the node had no missing values in training. Categorical features are
+        split by a set of categories. With a weak learner that is a function, X can be any sequence
+        of rows.
     y : array_like of shape (n,), optional
         Class labels. With more than two classes each exit has one vote per class, see
         `fit_adaboost`.
@@ -71,7 +72,7 @@ def fit_boosted_tree(
         weights at a node, as in CART, otherwise the boosted weights. The default criterion
         "kearns_mansour" minimizes the certificate in both cases.
     observation : Observation
-        Observation model from `pboost.observation`, the uncertainty of split outcomes. Unless it is
+        Observation model from `pboost.observation` for uncertain split outcomes. Unless it is
         exact, every node is trained on all rows.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Open exit to split next: the exit with the largest part of the certificate, with the largest

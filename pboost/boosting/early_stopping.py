@@ -24,7 +24,7 @@ class EarlyStopping:
     n_iter_no_change : int
         Number of nodes without improvement after which growth stops.
     callback : callable or None
-        Callback of the user, which is called as well.
+        User callback, which is also called.
 
     Attributes
     ----------
@@ -40,7 +40,8 @@ class EarlyStopping:
         self, rows: EarlyStoppingRows, n_iter_no_change: int, callback: Callback | None
     ) -> None:
         self._rows, self.n_iter_no_change, self._callback = rows, n_iter_no_change, callback
-        self._least: tuple[int, int] | None = None  # lowest weight of errors, number of nodes
+        #: Lowest weight of wrong predictions, and the number of nodes at which it was reached.
+        self._least: tuple[int, int] | None = None
         self._waiting: dict[int, StepRecord] = {}
         self.errors = [rows.wrong / rows.total]
         self.gave_up = self.is_lost = False
@@ -79,9 +80,9 @@ class EarlyStopping:
         return self._least[1]
 
     def judge(self, model: DecisionGraph) -> None:
-        """Record the errors of the stages of a model, up to the one at which growth would stop.
+        """Record the error of each stage of a model, up to the stage at which growth would stop.
 
-        Between stages the error does not change.
+        The error changes only at stages.
         """
         del self.errors[1:]
         self._least = None

@@ -24,7 +24,7 @@ from pboost.weak.stump_search import CostSearch, with_feature_costs
 
 
 class Grows(Protocol):
-    """A growing model: it adds nodes, and returns the stop reason and the model."""
+    """An object that adds nodes to a graph and returns the graph as a model."""
 
     def grow(self, callback: Callback | None) -> str: ...  # noqa: D102
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
@@ -85,7 +85,7 @@ class GraphFit:
     Parameters
     ----------
     X, y :
-        As passed to the public function.
+        Arguments of the public function.
     options : mapping
         Checked `GraphOptions`.
     learning : Learning
@@ -130,7 +130,7 @@ class GraphFit:
             if feature_costs["feature_costs"] is not None:
                 raise NotImplementedError(
                     "feature_costs: expected None with rows in partitions, got costs; pass "
-                    "rows.gather() to have all rows in one place"
+                    "rows.gather() to collect all rows in one table"
                 )
             self.learner = X.graph(self.learner, observation, growth)
             self.growth = X.growth(growth)
@@ -151,7 +151,7 @@ class GraphFit:
         )
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
-                "validation: BinnedColumns hold no values to predict from; pass X, SortedColumns "
+                "validation: expected rows with values, got BinnedColumns; pass X, SortedColumns "
                 "or a validation set, or bin X with keep_values=True"
             )
         self._rows = rows = None
@@ -176,7 +176,7 @@ class GraphFit:
                 self._callback = self._watch
 
     def label_trees(self, workers: Workers, rounds: int, limits: TreeLimits) -> LabelTrees | None:
-        """Return the growth of trees for more than two classes, or None for two."""
+        """Return the object that grows trees for more than two classes; None for two."""
         if not self.data.problem.is_multiclass:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
@@ -240,7 +240,7 @@ def graph_settings(
     observation: Observation,
     rule: VoteRule,
 ) -> dict[str, Any]:
-    """Return the settings of all decision graphs, which follow the options in `builder_options`."""
+    """Return the settings of a graph; `builder_options` contains the options of its builder."""
     return {
         "builder": builder,
         **builder_options,

@@ -63,9 +63,10 @@ def fit_matryoshka(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the exit with the better split, or to the exit with more
-        training weight if the node had none in training. Categorical features are split by a set of
-        categories. With a weak learner that is a function, X can be any sequence of rows.
+        Features. Missing values go to the exit that gives the better split, or to the exit with
+        more training weight if the node had no missing values in training. Categorical features are
+        split by a set of categories. With a weak learner that is a function, X can be any sequence
+        of rows.
     y : array_like of shape (n,), optional
         Class labels with two distinct values. More classes are possible with ``join="all"`` and a
         shape of at most two levels; each exit then has one vote per class, see `fit_adaboost`.
@@ -89,7 +90,7 @@ def fit_matryoshka(
     weak_learner : Weak
         Weak learner from `pboost.weak`.
     observation : Observation
-        Observation model from `pboost.observation`, the uncertainty of split outcomes.
+        Observation model from `pboost.observation` for uncertain split outcomes.
     smoothing : float
         Fraction of the weight at the node, from 0 to 1, that is added to each class weight before
         the log odds are computed. With J > 2 classes it is a fraction of the weight at the root of
@@ -103,9 +104,9 @@ def fit_matryoshka(
         ``collect="sign"``, errors are computed when growth has ended.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with the number of weak
-        classifiers so far and a `pboost.growth.graph_growth.StepRecord`. Return True to stop. The
-        record has the votes and the certificate before nested trees are merged, but after a greedy
-        merge.
+        classifiers so far and a `pboost.growth.graph_growth.StepRecord`. Return True to stop. With
+        ``growth="nested"``, the record has the votes and the certificate before trees are merged;
+        with "greedy", after the merge.
     **options
         See `GraphOptions`.
 
@@ -126,9 +127,9 @@ def fit_matryoshka(
 
     Notes
     -----
-    An additive merge does not change the certificate. Therefore the certificate is at most
-    ``F(T_L, … F(T_1, rho))`` with the bound F of a tree and the factor rho of the worst weak
-    classifier, if the largest exit could be split at each step. If merged paths have different
+    An additive merge does not change the certificate. If the exit with the largest bound could be
+    split at each step, the certificate is at most ``F(T_L, … F(T_1, rho))``. Here F is the bound of
+    a tree, and rho is the factor of the worst weak classifier. If merged paths have different
     votes, the sign of their mean vote, weighted by reach, is used.
 
     Greedy growth maintains one tree of super-nodes, which are weak classifiers or merged subtrees.
@@ -182,7 +183,7 @@ def fit_matryoshka(
     )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.progress_callback(total, "nodes") as on_step:
-        # More than two classes were rejected above if the shape does not allow them.
+        # Here the shape allows the number of classes; other shapes have raised an error.
         size_of_tree, rounds = (1, 1, *sizes)[-LEVELS_OF_MANY:]
         limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
         trees = fit.label_trees(workers, rounds, limits)
@@ -196,7 +197,7 @@ def fit_matryoshka(
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
-    """Return the names of the options that support only two classes, as text."""
+    """Return a text that names the options that support only two classes."""
     if join != "all":
         return f'with join={join!r} (join="all" allows more)'
     if len(sizes) > LEVELS_OF_MANY:
@@ -207,7 +208,7 @@ def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
 def check_sizes(
     growth: str, shape: object, max_nodes: object, join: str
 ) -> tuple[tuple[int, ...], int | None]:
-    """Return the shape of nested growth, and the number of nodes of greedy growth."""
+    """Return the shape for nested growth and the number of nodes for greedy growth."""
     if growth == "nested":
         if max_nodes is not None:
             raise ValueError(

@@ -57,9 +57,9 @@ def fit_real_adaboost(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features; with stumps also BinnedColumns. A stump sends missing values to the side with the
-        better split, or to the side with more weight if there were none in training. With
-        ``weak.feature()`` the output for a missing value is 0.
+        Features; with stumps also BinnedColumns. A stump sends missing values to the side that
+        gives the better split, or to the side with more weight if no value was missing in training.
+        With ``weak.feature()`` the output for a missing value is 0.
     y : array_like of shape (n,), optional
         Class labels with two distinct values.
     n_estimators : int
@@ -105,10 +105,10 @@ def fit_real_adaboost(
 
     Notes
     -----
-    In each round the hypothesis h gets the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, with
-    mu the weighted mean of ``y h / max|h|``. The weights are multiplied by ``(1 - mu y h / max|h|)
-    / (1 - mu**2)``. The exponential loss is not minimized directly, but it is at most the product
-    of all ``sqrt(1 - mu**2)``.
+    In each round the hypothesis h gets the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, where
+    mu is the weighted mean of ``y h / max|h|``. The weights are multiplied by ``(1 - mu y h /
+    max|h|) / (1 - mu**2)``. The exponential loss is not minimized directly, but it is at most the
+    product of all ``sqrt(1 - mu**2)``.
 
     References
     ----------
@@ -150,8 +150,8 @@ def fit_real_adaboost(
         resolve_threads(n_threads, 0)
     if isinstance(weak_learner, Hypothesis) and options["y_proba"] is not None:
         raise ValueError(
-            "y_proba: expected y instead with weak.hypothesis(train), since train(X, y, weight, "
-            "rng) needs one class label per row"
+            "y_proba: expected None with weak.hypothesis(train), got probabilities; pass y, since "
+            "train(X, y, weight, rng) needs one class label per row"
         )
     X, y, sample_weight = rows_here("fit_real_adaboost", X, y, options)
     problem = weak_learner.read(X, y, sample_weight, "")

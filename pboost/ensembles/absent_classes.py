@@ -20,7 +20,7 @@ from pboost.values import (
     half_log_odds,
 )
 
-#: The builder in the settings of a model that predicts a single class.
+#: Value of the setting "builder" of a model that predicts a single class.
 CONSTANT = "constant"
 ONLY_CLASS = "all rows have the same class"
 
@@ -34,10 +34,10 @@ def fit_present(
     rows: RowTable,
     classes: Classes,
 ) -> Any:
-    """Call ``fit(X, y, sample_weight=weights, **options)``, if necessary without absent classes.
+    """Call ``fit(X, y, sample_weight=weights, **options)``; leave out absent classes if necessary.
 
     If `fit` raises `AbsentClassError` because it requires rows of every class, it is called with
-    the classes that are present. If there is only one, the result is a constant model.
+    the classes that are present. If only one class is present, the result is a constant model.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def fit_present(
             at = classes.entries.rows
             mass = weights[at] * y.share[at, codes]
         is_there = np.bincount(codes[mass > 0], minlength=len(values)) >= error.min_rows
-        if is_there.all():  # the error has another cause
+        if is_there.all():  # no class is absent, so the error has another cause
             raise
     if not is_there.any():
         is_there[np.argmax(np.bincount(codes, mass, minlength=len(values)))] = True
@@ -103,7 +103,8 @@ def constant_model(rows: RowTable, classes: Array, code: int) -> DecisionGraph:
         vote,
         {"builder": CONSTANT},
         record,
-        # Rows that are not numeric are only supported with function inputs. Here the list is empty.
+        # Only graphs of functions support rows that are not numeric, so the list of functions is
+        # empty.
         inputs=None if _are_numbers(rows) else Oracles((), True, rows.row_shape),
     )
 
@@ -114,7 +115,7 @@ def is_constant(model: object) -> bool:
 
 
 def named_options(options: Mapping[str, object], models: list[Any]) -> dict[str, Any]:
-    """Return the options as they are stored in the settings of a model: objects become names."""
+    """Return the options in the form in which models store them; objects become names."""
     fitted = next((model for model in models if not is_constant(model)), None)
     if fitted is None:
         return {name: _named(value) for name, value in options.items()}

@@ -66,8 +66,8 @@ def fit_bagging(
     fit : callable
         A fit function such as `fit_boosted_tree`, or any function with the same interface: ``fit(X,
         y, sample_weight=…, **options)`` returns a pboost model or an object with a method
-        ``predict(X)``. Out-of-bag rows have weight 0. A function with the parameters `rng`,
-        `n_threads` or `task` receives a random generator, 1 and the task. The function is called
+        ``predict(X)``. Out-of-bag rows have weight 0. The parameters `rng`, `n_threads` and
+        `task`, if the function has them, receive a random generator, 1 and the task. It is called
         from several threads.
     X : array_like of shape (n, d), data frame, or SortedColumns
         Features, in any form that `fit` accepts; `fit` must not modify X. If `fit` is a pboost
@@ -137,7 +137,8 @@ def fit_bagging(
     `fit` requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base
     learner is fitted to the classes that are present, and never predicts a missing class. If only
     one class is present, the base learner is a constant. If `fit` uses part of the rows for
-    validation, a class needs two rows. Samples and random streams are the same for every `fit`.
+    validation, each class needs two rows in the sample. Samples and random streams are the same for
+    every `fit`.
 
     References
     ----------

@@ -94,8 +94,8 @@ def fit_one_vs_rest(
     OneVsRest
         `decision_function` returns the decision values (n, J) of the models; `predict_proba`
         returns the normalized probabilities of the models. The class with the largest probability
-        is predicted, the first class if there are ties. `prediction_cost` is the sum over the
-        models.
+        is predicted. In case of a tie, the first class is predicted. `prediction_cost` is the sum
+        over the models.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def fit_samme(
     n_estimators : int
         Maximum number of base learners.
     learning_rate : float
-        Factor in (0, 1] of every vote, and therefore of the change of the row weights.
+        Factor in (0, 1] by which each vote is multiplied. Row weights then also change less.
     callback : callable, optional
         Called as ``callback(round, error)`` after each round that adds a base learner, with the
         number of the round, starting at 1, and its weighted error. If it returns True, fitting
@@ -200,7 +200,7 @@ def fit_samme(
     WeightedVote
         `decision_function` returns the sums of the votes (n, J), `staged_decision_function` the
         sums after each base learner, and `predict_proba` their softmax. The class with the largest
-        probability is predicted, the first class if there are ties.
+        probability is predicted. In case of a tie, the first class is predicted.
 
     Raises
     ------
@@ -303,7 +303,7 @@ def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
 
 
 def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
-    """Return row weights and classes, or class probabilities if rows have several classes."""
+    """Return row weights, and the class of each row or, with `y_proba`, class probabilities."""
     if class_data.entries is None:
         return w, class_data.classes[class_data.label]
     rows, share = class_data.entries.rows, y.share.copy()
@@ -319,7 +319,7 @@ def _check_probabilities(model: object) -> None:
         try:
             model.probabilities(np.zeros(1))
         except NotImplementedError as error:
-            raise ValueError(f"fit: {error}; one-vs-rest compares probabilities") from None
+            raise ValueError(f"fit: {error}; one-vs-rest requires probabilities") from None
 
 
 def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tuple[float, bool]:
@@ -397,7 +397,7 @@ def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False
 
 
 def _with_validation(options: Mapping[str, object], classes: Array, code: int) -> dict[str, Any]:
-    """Return the options for one class; validation classes become True for this class."""
+    """Return the options for one class, with the binary validation target of this class."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)

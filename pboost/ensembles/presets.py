@@ -117,7 +117,7 @@ def fit_oblique_tree(
     if max_nodes is None and max_depth is None and not observation.is_exact:
         raise ValueError(
             "max_nodes: expected a number, got None: with an observation model that is not exact, "
-            "growth never ends by itself; pass max_nodes or max_depth"
+            "this tree grows forever; pass max_nodes or max_depth"
         )
     model = fit_boosted_tree(
         X,
@@ -187,7 +187,7 @@ def fit_topdown_tree(
         rows, independent of the splits that lead to it (Theorem 2 of [1]_); the value is clipped if
         the leaf contains a single class.
     learning_rate : float
-        Factor in (0, 1] of every vote.
+        Factor in (0, 1] by which each vote is multiplied.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a row of weight k counts as k copies of the row.
     callback : callable, optional

@@ -21,7 +21,7 @@ def read_once(
 ) -> tuple[Any, dict[str, Any]]:
     """Return X and the options of `fit`, with X and validation rows read once for all fits.
 
-    User functions, and weak learners that evaluate rows, get X unchanged.
+    User functions and weak learners that evaluate rows receive X unchanged.
     """
     fit_options = options_within(fit, options)
     if fit_options is None or getattr(fit_options.get("weak_learner"), "has_answers", False):
@@ -51,7 +51,7 @@ def shared_columns(
     shares_bins: bool,
     weights: FloatArray | None = None,
 ) -> Any:
-    """Return X, sorted or binned once for many fits of this search, or unchanged.
+    """Return X sorted or binned for many fits, or X itself if `search` does not support this.
 
     X is binned only if `shares_bins` is True. The bins depend on `weights`.
     """

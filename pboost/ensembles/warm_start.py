@@ -200,7 +200,7 @@ def continue_fit(
     NotImplementedError
         If weak classifiers, old or new, are functions (`pboost.weak.oracle`, `from_estimator`), or
         observations are sampled, since their random draws are not stored; or if they are separators
-        or linear (`pboost.weak.separator`, `linear`), which are trained at the nodes.
+        or linear classifiers (`pboost.weak.separator`, `linear`), which are trained at the nodes.
 
     Notes
     -----
@@ -316,7 +316,7 @@ class GoesOn:
     learner, observation : ColumnLearner, Observation
         Weak learner and observation model of the new nodes.
     searched : Weak
-        The weak learner as trained under this observation model.
+        The weak learner, adapted to this observation model.
     rule : VoteRule
         How votes are computed from class weights.
     growth : type
@@ -371,14 +371,14 @@ class GoesOn:
         limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
         kind: Any = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}[way]
         if observation.is_exact and model.answer is not None:
-            observation = Flip(0.0)  # exact, but with stored tables, like the model
+            observation = Flip(0.0)  # exact observations with stored tables, like the model
         elif observation.is_exact and way == "tree":
             kind = BoostedArrays
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
 
 
 class GraphContinuation(NamedTuple):
-    """A graph growth that can be continued, its threads, and the options of its nodes."""
+    """The object that grows a graph, its threads, and the options of new nodes."""
 
     growth: Any
     workers: Workers
@@ -386,7 +386,7 @@ class GraphContinuation(NamedTuple):
 
     def goes_on(self, options: Mapping[str, Any], n_threads: int | None) -> bool:
         """Return whether growth can continue with these options and threads."""
-        # Options do not contain errors of single cells, so these cannot be compared.
+        # The errors of single cells are not among the options and cannot be compared.
         is_told = options["observation"].get("sigma") != "per cell"
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
@@ -430,7 +430,7 @@ def _continue_graph(
 def _opened_again(
     model: DecisionGraph, inputs: ContinueInputs, more: GoesOn, ends: ExitStack
 ) -> tuple[Any, Workers]:
-    """Return a growth that contains the nodes of the model, and its threads."""
+    """Return an object that grows the graph of the model, and the threads of this object."""
     learner: Any = more.learner
     observation: Any = more.observation
     growth: Any = more.growth
@@ -604,7 +604,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
 
 
 def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
-    """Return the inputs of nodes as projections, even if the inputs are single columns."""
+    """Return the inputs of nodes as projections, also if the nodes compare single features."""
     if inputs is None:
         return single_columns(model.n_features)
     assert isinstance(inputs, Projections)
@@ -674,7 +674,7 @@ def _continue_forest(
     if model.oob is None:
         raise ValueError(
             "model: expected a whole forest, got some of its trees (forest[:k]); the model does "
-            "not store which ones"
+            "not store which trees"
         )
     generator = _generator(model, inputs.rng, is_needed=True)
     data = inputs.fit_data(model, generator)
@@ -816,7 +816,7 @@ class FitState:
 
 
 def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
-    """Return the stored fit for this model and data, and empty the state; None if it is empty.
+    """Remove the stored fit from the state and return it; None if the state is empty.
 
     `rows` maps argument names to fingerprints of the data.
     """

@@ -124,9 +124,10 @@ class GenericGreedy:
         Weights >= 0 of the rows.
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
         Class probabilities of each row, in place of `y`. A row counts for each class with its
-        weight times the probability. With one dimension: probabilities of the second class.
+        weight times the probability. A one-dimensional array contains the probabilities of the
+        second class.
     classes : array_like of shape (2,), optional
-        With `y_proba`: the class labels of its columns. Default: 0 and 1, or the column names.
+        The class labels of the columns of `y_proba`. Default: 0 and 1, or the column names.
     smoothing : float
         Fraction from 0 to 1 that is added to the weights of correct and wrong outputs before the
         log odds are computed. The value 0 gives the published formula.

@@ -54,7 +54,7 @@ Edges: TypeAlias = tuple[tuple[int, int], ...]
 Callback: TypeAlias = Callable[[int, Any], Any]
 
 
-#: A function that multiplies the weights `source` by a factor per exit and class, into `target`.
+#: A function (factors, source, target) that stores source weights times factors in the target.
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 
@@ -67,7 +67,7 @@ class StepRecord:
     node : int
         Index of the node.
     feature : int
-        Feature that the node compares; with affine weak learners the direction, from 0.
+        Feature that the node compares; with affine weak learners, the index of the direction.
     threshold : float
         Threshold of the split.
     votes : tuple of float
@@ -187,7 +187,7 @@ def check_target(target: object) -> float:
 def constant_vote(
     data: TrainingData, rule: VoteRule, class_sums: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the vote of a model without nodes, and its certificate.
+    """Return the vote and the certificate of a model without nodes.
 
     `class_sums` are the sums of the unrounded weights of the classes.
     """
@@ -282,11 +282,11 @@ class Growth:
         certificate: float,
         heavier: int | None = None,
     ) -> int:
-        """Add a node after the exits `edges`, pairs (node, exit), and return the index of the node.
+        """Add a node and return its index.
 
-        `reach` is the fraction of the training weight at the node. `certificate` is the certificate
-        after the node is added. `heavier` is the exit with more training weight, or None if all
-        rows reach the node.
+        `edges` are the exits (node, exit) that lead to the node. `reach` is the fraction of the
+        training weight at the node. `certificate` is the certificate after the node is added.
+        `heavier` is the exit with more training weight, or None if all rows reach the node.
         """
         node = len(self._cuts)
         self._edges = edges
@@ -304,7 +304,7 @@ class Growth:
         return node
 
     def constant_vote(self) -> tuple[Any, float]:
-        """Return the vote of a model without nodes, and its certificate."""
+        """Return the vote and the certificate of a model without nodes."""
         return constant_vote(self.data, self.rule, self.search.class_sums())
 
     def placed(self, cut: Any) -> Any:
@@ -377,9 +377,9 @@ class Chain(Growth):
         super().__init__(data, observer, rule)
         self.rounds = rounds
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        # Every row reaches every node, so its reach is its initial weight.
+        # Every row reaches every node, so the reach of a row is its initial weight.
         self.start = data.weight.copy() if observer.needs_class else None
-        # Integers are added, since a float sum depends on the order of the rows.
+        # Add integers, because a sum of floats depends on the order of the rows.
         self.unit = class_units(self.weights.masses, data.scale)
         self.exits: Edges = ()
         self.perfect = False
@@ -429,7 +429,7 @@ class Chain(Growth):
         return self._unsure
 
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
-        """Add a node. If rounding errors may matter, the weights were already updated."""
+        """Add a node. If rounding errors may matter, the caller has already updated the weights."""
         self._product *= step.shrink
         certificate = self._product
         if self._unsure:
@@ -438,7 +438,7 @@ class Chain(Growth):
             certificate = sure(certificate, certificate * share)
         node = self.add_node(self.exits, cut, step.votes, table, 1.0, certificate)
         self.exits = (node, BELOW), (node, ABOVE)
-        if self.cost_search is not None:  # all rows pay for the feature
+        if self.cost_search is not None:  # all rows have now paid for the feature
             self.cost_search.unpaid[self.cost_search.items(cut.feature)] = 0.0
         self.perfect = step.perfect or certificate == 0.0
 

@@ -286,8 +286,8 @@ class ImpurityTree(BestFirst):
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return the score of each split, the class weights below it, and the sorted rows.
 
-        Each array has one line per feature, with a split after each row. Splits that are not
-        allowed have an infinite score.
+        Each array has the dimensions feature and sorted row; each split follows a row. Splits that
+        are not allowed have an infinite score.
         """
         rows, legal = self.in_order(exit_, features)
         negative, positive = (sums[:, :-1] for sums in self.sums(rows))
@@ -408,7 +408,7 @@ class ImpurityTree(BestFirst):
         return self.arrays.order[feature, span] & ROW_MASK
 
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the rows of an exit sorted by each feature, and whether neighbors differ."""
+        """Return the rows of an exit sorted by each feature, and whether adjacent values differ."""
         arrays = self.arrays
         node = arrays.node[exit_.serial]
         start, stop = int(node["start"]), int(node["stop"])

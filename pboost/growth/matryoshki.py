@@ -51,9 +51,9 @@ JOINS: tuple[Join, ...] = get_args(Join)
 SURE_MASS = 1 << 50
 #: Exponent of the largest scale of weights.
 MOST_EXPONENT = 1000
-#: Smaller reaches (relative to all weight) count as 0, so that weights do not become subnormal.
+#: A reach below this fraction of the total weight counts as 0, so that weights are not subnormal.
 NO_REACH = 1e-250
-#: Smaller shares of exit 0 are computed directly, since 1 minus a share would be inaccurate.
+#: Shares of exit 0 below this are computed directly, since 1 minus a share would be inaccurate.
 SMALL_SHARE = 1e-6
 
 
@@ -364,7 +364,7 @@ class NestedGrowth(Matryoshka):
         return ports
 
 
-#: Rates that differ by less than this count as equal.
+#: Tolerance for equal rates.
 NO_GAIN = 1e-12
 
 

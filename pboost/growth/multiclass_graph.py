@@ -137,12 +137,12 @@ class LabelExit:
 
     @property
     def mixed(self) -> IntArray:
-        """The classes of some, but not all, rows at the exit."""
+        """The classes that some rows at the exit have, but not all rows."""
         return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property
     def masses(self) -> NDArray[np.int64]:
-        """The sums of the rows, (3, J), as `LabelTrees` computes them."""
+        """The sums `totals`, `own_mass` and `start`, (3, J)."""
         return np.stack([self.totals, self.own_mass, self.start])
 
 
@@ -234,8 +234,8 @@ class LabelTrees(Growth, BestFirst):
     def _add_up(self, rows: IntArray, *factor: FloatArray) -> NDArray[np.int64]:
         """Return sums over rows (3, J): all weights, weights of the own class, initial weights.
 
-        The weights are first multiplied by `factor`, if passed: one factor for the own class and
-        one for other classes.
+        If `factor` is passed, the weights are first multiplied by its two factors per class: for
+        rows with the class, and for all other rows.
         """
         n, width = len(rows), self._weight.shape[1]
         by = np.ones((len(factor), width))
@@ -372,7 +372,7 @@ class LabelTrees(Growth, BestFirst):
     def _split_at(
         self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None = None
     ) -> LabelSplit:
-        """Return the split of an exit by a stump; by default, compute the votes."""
+        """Return the split of an exit by a stump; compute the votes unless they are passed."""
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
@@ -516,7 +516,7 @@ class LabelTrees(Growth, BestFirst):
         return self._split_at(exit_, cut, model.vote[node])
 
     def constant_vote(self) -> tuple[Any, float]:
-        """Return the votes of a model without nodes, and its certificate."""
+        """Return the votes and the certificate of a model without nodes."""
         (root,) = self.open.values()
         other = root.totals - root.own_mass
         votes = self._votes(root.own_mass, other, self._delta, root.settled)
@@ -537,7 +537,7 @@ BLOCK = 4096
 
 
 class LabelTables:
-    """The fields of a model with a table (side, class) for each node."""
+    """The fields of a model with a table of probabilities (side, class) for each node."""
 
     def __init__(self, search: LabelSearch) -> None:
         self.search = search
@@ -670,7 +670,7 @@ class SoftLabelTrees(LabelTrees):
         votes: FloatArray | None = None,
         table: FloatArray | None = None,
     ) -> LabelSplit:
-        """Return the split of an exit by a stump; by default, compute votes and table."""
+        """Return the split of an exit by a stump; compute votes and table unless passed."""
         self._arrive(exit_)
         sums, arriving = self._by_side(cut, exit_.scale)
         reach = arriving * (exit_.reach / max(arriving.sum(), TINY))
@@ -721,7 +721,7 @@ class SoftLabelTrees(LabelTrees):
         return sums[:, :, 0], arriving.astype(np.float64)
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
-        """Return sums of weights (J, 2, 3, J): class of the row, side, kind of sum, class."""
+        """Return sums of weights, indexed by class of the row, side, kind of sum and class."""
         sums = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of
@@ -813,7 +813,7 @@ def label_trees(
     observation: TableObservation,
     of_rows: Callable[[type[Any]], Any] = lambda kind: kind,
 ) -> LabelTrees:
-    """Return the growth of a chain of trees whose exits vote for each class.
+    """Return the object that grows a chain of trees whose exits vote for each class.
 
     `of_rows` returns the variant of a growth class for rows in partitions.
     """

@@ -25,7 +25,7 @@ from pboost.values import FloatArray, Floats
 from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
 
-#: A function that returns the hypothesis of a round: outputs, their upper bound, the feature.
+#: A function that returns the outputs of a round's hypothesis, their upper bound and the feature.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: Outputs of the two sides of a confidence-rated stump.
 AnswerScale: TypeAlias = Literal["share", "log_odds", "sign"]
@@ -154,7 +154,7 @@ def fit_columns(
 def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[FloatArray, FloatArray]:
     """Return the center of each feature, and the largest absolute difference from it.
 
-    Missing values are ignored; if all values of a feature are missing, both are 0.
+    Missing values are ignored. If all values of a feature are missing, the results are 0.
     """
     problem, weight = chain.problem, chain.state.weight
     rows = np.arange(len(values), dtype=np.int32)
@@ -232,7 +232,7 @@ class StumpChain(Growth):
         super().__init__(data, observer, rule)
         self.confidence = confidence
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        # Both are stored: if outputs differ in size, the weights of G² differ from exp(-y H).
+        # Also store the losses exp(-y H). They are not the weights of G² if outputs differ in size.
         self.loss = Weights(data.weight.copy(), data.fixed.copy(), data.scale, (0, 0))
         self.start = float(data.weight.sum())
 

@@ -6,7 +6,7 @@ all rows, with the weights at this exit.
 
 Since the outcome of a split is uncertain, a row takes each exit with some probability and has
 weight at both exits. Only one path leads to each exit of a tree. The reach of a row is therefore
-its boosted weight times a factor of its class, and need not be stored.
+its boosted weight times a factor that depends on its class, and need not be stored.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class Port:
         Reach: the sum over the rows of initial weight times the probability of reaching the port.
     votes : float
         Sum of votes inside the classifier that is being built; after a merge, the mean of the sums.
-    weight : ndarray of float64, shape (n,), or an object in its place, or None
+    weight : ndarray of float64, shape (n,), or a reference to remote weights, or None
         Boosted weights of the rows; None until they are computed.
-    reach : ndarray of float64, shape (n,), or an object in its place, or None
+    reach : ndarray of float64, shape (n,), or a reference to remote weights, or None
         Reach of the rows; None if it follows from the weights.
     """
 
@@ -306,7 +306,8 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )
             self.add(opened[-1])
-        self.forget()  # only now, since both exits use the weights of the parent
+        # Both exits used the weights of the parent, so free them only now.
+        self.forget()
         self.free(exit_)
         return opened
 
@@ -355,9 +356,9 @@ class SoftTree(PortGrowth, BestFirst):
     def forget(self) -> None:
         """Free the weights of exits that will probably not be split.
 
-        A split never produces a larger bound than the exit it splits. Therefore, with n nodes left,
-        only the n exits with the largest bounds are split, unless some of them have no split.
-        Weights that are needed later are computed again from the root.
+        A split never produces a larger bound than the exit it splits. Therefore, if n more nodes
+        can be added, only the n exits with the largest bounds are split, unless some of them have
+        no split. Weights that are needed later are computed again from the root.
         """
         left = self.limits.nodes - self.n_nodes
         if self.limits.growth == "largest_bound" and self.n_waiting > 2 * left + 2:

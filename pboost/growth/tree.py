@@ -43,7 +43,7 @@ NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "
 
 @dataclass(frozen=True, slots=True)
 class CartLimits:
-    """The limits of a tree, and the search at its nodes.
+    """Limits of a tree and options of the split search.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class TreeArrays:
 
     #: Stop reasons by the status of the kernel.
     stop_reasons: ClassVar[Mapping[str, str]]
-    #: With partitions, the tree is remote; this maps each status of the kernel to its method.
+    #: With partitions, the tree is remote; this maps each kernel status to a remote method.
     ahead: Any = None
     callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
@@ -240,8 +240,8 @@ class Grown:
     Attributes
     ----------
     nodes : ndarray of NODE, shape (n_nodes,)
-        As in `TreeArrays`, or an array with the fields that are used here. `low` and `high` are
-        rows of X, or bins.
+        Nodes, see `TreeArrays`; unused fields may be absent. `low` and `high` are rows of X, or
+        bins.
     children : ndarray of int32, shape (n_nodes, 2)
         As in `Tree`.
     mass : ndarray of int64, shape (n_nodes, J) or (n_nodes, 2)
@@ -434,7 +434,9 @@ class BoostedArrays(TreeArrays):
             subset[node] = model.inputs.member[feature - model.n_features]
             return int(model.inputs.column[feature - model.n_features]), 0, missing
         if has(self.special, LEVELS, feature):
-            subset[node] = 0  # all categories are below, only missing values above
+            subset[node] = (
+                0  # all categories are below the split, and only missing values are above
+            )
             return feature, 0, missing
         return feature, self._place(node, feature, float(model.threshold[split])), missing
 

@@ -73,8 +73,8 @@ class ValidationRows:
     X : ndarray, shape (n, d), or None
         Values of a validation set, or of drawn rows that cannot be binned.
     y : ndarray, shape (n,)
-        Two classes: whether the row has the second class. More classes: the class number.
-        Regression: the target.
+        Target of each row. In binary classification, whether the row has the second class; in
+        multiclass classification, the class number.
     weight : ndarray of float64, shape (n,)
         Weights of the rows.
     n_iter_no_change : int
@@ -82,7 +82,7 @@ class ValidationRows:
     settings : dict
         The options, as stored in the settings of the model.
     elsewhere : object, or None
-        Object that holds the validation rows of a row source; the arrays are then empty.
+        Object that contains the validation rows of a row source; the arrays are then empty.
     """
 
     problem: Problem
@@ -190,7 +190,7 @@ def _of_two(classes: Array, label: Array) -> Array:
 
 
 def _ones(weight: FloatArray | None, n: int) -> FloatArray:
-    """Return the weights, or n ones for None."""
+    """Return the weights; None becomes n weights of 1."""
     return np.ones(n) if weight is None else weight
 
 
@@ -238,7 +238,7 @@ class WatchedRows:
     value : callable
         Returns the values that a node compares with its threshold, given (feature, rows).
     label : ndarray, shape (n,)
-        Whether each row has the second class, or its class number.
+        Class number of each row; with two classes, whether the row has the second class.
     weight : ndarray of int64, shape (n,)
         Weights in fixed point.
     n_labels : int
@@ -284,7 +284,7 @@ class WatchedRows:
         return wrong_weights
 
     def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
-        """Return which rows take exit 1 of a node; None if this is not yet decided."""
+        """Return a mask of the rows that take exit 1 of a node; None if this is not decided."""
         if record.levels:
             words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
             value = in_set(value, np.unpackbits(words, bitorder="little"))
@@ -316,12 +316,12 @@ class WatchedRows:
 
 
 def _said(score: FloatArray) -> Array:
-    """Return whether the second class is predicted; with more classes, the predicted class."""
+    """Return predictions: class numbers, or booleans if there are two classes."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
 def values_read(data: TrainingData, X: Array) -> Value:
-    """Return a function for the values of X that nodes trained on `data` compare."""
+    """Return a function that computes the values of X that nodes compare with thresholds."""
     inputs = data.inputs
     if inputs is not None:
         X = in_sums(X, data.problem.table)

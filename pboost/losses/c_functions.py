@@ -35,7 +35,7 @@ class CompiledLoss(Loss):
     kept: tuple[Any, ...] = field(repr=False)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the loss; without a function `value`, the difference from its value at f = 0."""
+        """Return the loss; if `value` was not passed, subtract the loss at f = 0."""
         made = pointer.values if self.of_value else pointer.integrals
         return _made(made, self.of_value or self.derivatives, y, f, 1)[0]
 
@@ -121,7 +121,7 @@ def compiled(
     Raises
     ------
     TypeError
-        If an argument is not such a function, as far as this can be checked.
+        If an argument is not such a function. Argument types of plain addresses are not checked.
     ValueError
         If `task` is unknown, or an address is not positive.
 
@@ -186,7 +186,7 @@ def _address(name: str, source: object, signature: str) -> int:
 
 
 def _made(made: Any, function: int, y: FloatArray, f: FloatArray, n: int) -> FloatArray:
-    """Return n results for each pair of y and f, in the shape of f."""
+    """Call a kernel function for each pair of y and f; return n arrays in the shape of f."""
     y, f = np.broadcast_arrays(y, f)
     rows = (np.ascontiguousarray(part, dtype=np.float64).ravel() for part in (y, f))
     out = np.empty((n, f.size))

@@ -1,4 +1,4 @@
-"""Losses for classification: functions of the margin y f for y of -1 and +1, and softmax."""
+"""Losses for classification: functions of the margin y f for classes -1 and +1, and softmax."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LabelLoss: TypeAlias = Literal["exponential", "log_loss", "hinge", "probit", "so
 @named
 @dataclass(frozen=True, slots=True)
 class Exponential(Loss):
-    """Exponential loss exp(-y f) of AdaBoost. f is half the log odds."""
+    """Exponential loss exp(-y f) of AdaBoost. f estimates half the log odds."""
 
     name: ClassVar[str] = "exponential"
     link: ClassVar[str] = "half log odds"
@@ -73,7 +73,7 @@ class Exponential(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Logistic(Loss):
-    """Log loss ln(1 + exp(-y f)). f is the log odds."""
+    """Log loss ln(1 + exp(-y f)). f estimates the log odds."""
 
     name: ClassVar[str] = "log_loss"
     shrinkage: ClassVar[float] = 2.0
@@ -120,7 +120,10 @@ class Logistic(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Hinge(Loss):
-    """Hinge loss max(0, 1 - y f) of support vector machines. f is the likelier class, +1 or -1."""
+    """Hinge loss max(0, 1 - y f) of support vector machines.
+
+    f estimates the more likely class, +1 or -1.
+    """
 
     name: ClassVar[str] = "hinge"
     elsewhere: ClassVar[str] = "binary:hinge"
@@ -257,11 +260,11 @@ class Softmax(Loss):
         return probability
 
     def constant(self, y: FloatArray, weight: FloatArray) -> Any:
-        """Return the log share of each class, at least -`limit`."""
+        """Return the log of the share of each class, at least -`limit`."""
         return self.constant_of(TableSums(y, weight, int(y.max()) + 1))
 
     def constant_of(self, sums: RowSums) -> Any:
-        """Return the log share of each class, at least -`limit`."""
+        """Return the log of the share of each class, at least -`limit`."""
         total = np.array([sums.exact(str(k)) for k in range(sums.n_classes)])
         return np.log(np.maximum(total / total.sum(), np.exp(-self.limit)))
 
@@ -274,6 +277,6 @@ class Softmax(Loss):
     ) -> float:
         """Raise NotImplementedError, since there are several decision values."""
         raise NotImplementedError(
-            "the softmax loss has no step along one line; use the log loss of each class against "
-            "the others"
+            "the softmax loss does not support line search, because each row has several decision "
+            "values; use the log loss of each class against the other classes"
         )

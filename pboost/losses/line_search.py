@@ -15,13 +15,13 @@ GroupCounts: TypeAlias = NDArray[np.signedinteger[Any]]
 FAR = 2.0**60
 #: Relative width of the interval at which a search ends.
 WIDTH = 1e-13
-#: Slopes below this share of the sum of their absolute terms count as 0.
+#: A slope is a sum. It counts as 0 below this fraction of the sum of the absolute summands.
 FLAT = 1e-13
-#: The same share for sums of few terms.
+#: The corresponding fraction for sums of few summands.
 ROUNDING = 1e-15
-#: Relative size of a Newton step after which the next step is below rounding.
+#: A Newton step of this relative size is the last, because the next would be below rounding.
 NEAR = 1e-8
-#: The precision of smaller steps is absolute: `NEAR` times this size.
+#: Steps below this size have the absolute precision `NEAR` times this size.
 TINY = 1e-6
 
 
@@ -108,7 +108,7 @@ def _enclose(line: _Line, low: float, high: float) -> tuple[float, float]:
             break
         middle = low + (high - low) / 2
         if round_ % 2 and 0 < at_high < np.inf and at_low > -np.inf:
-            # The secant stays away from the ends, which would otherwise move too slowly.
+            # Keep the secant away from the ends of the interval, to narrow it faster.
             secant = low + (high - low) * at_low / (at_low - at_high)
             margin = (high - low) / 1000
             middle = min(max(secant, low + margin), high - margin)
@@ -157,7 +157,7 @@ class _Groups:
 def newton_steps(
     loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
 ) -> FloatArray:
-    """Return the step that minimizes the weighted loss, which must be convex, of each group.
+    """Return the step of each group that minimizes its weighted loss. The loss must be convex.
 
     The groups are consecutive and have `count` rows. A Newton step outside the current bounds of
     the minimum is replaced by their midpoint. A loss without a limit is a function of the residual,
@@ -168,7 +168,7 @@ def newton_steps(
     slope, bend, size = groups.slopes(at)
     limit, near_enough, flat_share = np.full(len(count), loss.limit), NEAR, 0.0
     if loss.limit == np.inf:
-        # With a piecewise linear loss, a long step can follow a short one.
+        # With a piecewise linear loss, a short step does not show convergence.
         near_enough, flat_share = 0.0, FLAT
         residual = np.where(weight > 0, np.abs(y - f), 0.0)
         limit = 2 * np.maximum.reduceat(residual, groups.start)
@@ -213,7 +213,7 @@ def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
     kink, turn = kink[order], (weight * np.abs(d))[order]
     flat = FLAT * float(turn.sum())
     before = -float((weight * d)[d > 0].sum())
-    slope = before + np.cumsum(turn)  # to the right of each kink
+    slope = before + np.cumsum(turn)  # slope to the right of each kink
     if before >= -flat:
         return float(kink[0])
     k = int(np.argmax(slope >= -flat)) if slope[-1] >= -flat else len(kink) - 1
@@ -227,8 +227,8 @@ def quantiles(
 ) -> FloatArray:
     """Return the quantile of each consecutive group of `count` numbers.
 
-    If an interval is best, its middle is returned; for a group without weight, 0. Weights are
-    rounded to integers, so that their sums are exact.
+    If the quantile is an interval, its middle is returned. A group without weight has the quantile
+    0. Weights are rounded to integers, so that their sums are exact.
     """
     group = np.repeat(np.arange(len(count)), count)
     stop = np.cumsum(count)

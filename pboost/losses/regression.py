@@ -20,7 +20,7 @@ NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "qua
 @named
 @dataclass(frozen=True, slots=True)
 class Squared(Loss):
-    """Squared error (y - f)**2 / 2, for regression and for classes -1 and +1. f is the mean.
+    """Squared error (y - f)**2 / 2, for regression and for classes -1 and +1. f estimates the mean.
 
     The gradient is f - y and the second derivative is 1, as in LightGBM, XGBoost and scikit-learn.
     Models report the mean squared error, which is twice the mean of this loss.
@@ -80,7 +80,7 @@ class Squared(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Quantile(Loss):
-    """Pinball loss: q (y - f) if y > f, else (1 - q) (f - y). f is the quantile q of y.
+    """Pinball loss: q (y - f) if y > f, else (1 - q) (f - y). f estimates the quantile q of y.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Quantile(Loss):
 @named
 @dataclass(frozen=True, slots=True)
 class Absolute(Loss):
-    """Absolute error of y - f. f is the median, which is robust to outliers."""
+    """Absolute error of y - f. f estimates the median, which is robust to outliers."""
 
     name: ClassVar[str] = "absolute_error"
     elsewhere: ClassVar[str] = "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
@@ -173,9 +173,9 @@ class Absolute(Loss):
 class Huber(Loss):
     """Huber loss: squared error for residuals up to delta, and linear beyond.
 
-    It is (y - f)**2 / 2 if abs(y - f) <= delta, else delta (abs(y - f) - delta / 2). Trees are
-    fitted to the residuals, clipped at delta, with a second derivative of 1. Leaf values minimize
-    the loss.
+    The loss is (y - f)**2 / 2 if abs(y - f) <= delta, else delta (abs(y - f) - delta / 2). Trees
+    are fitted to the residuals, clipped at delta, with a second derivative of 1. Leaf values
+    minimize the loss.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Huber(Loss):
         return np.clip(f - y, -self.delta, self.delta)
 
     def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient, and 1 where it is not clipped, else 0."""
+        """Return the gradient, and its derivative: 0 if the gradient is clipped, else 1."""
         residual = f - y
         cut = np.clip(residual, -self.delta, self.delta)
         return cut, (np.abs(residual) <= self.delta).astype(np.float64)
@@ -223,7 +223,7 @@ class Huber(Loss):
 class Poisson(Loss):
     """Poisson loss for counts y >= 0: half the deviance, exp(f) - y f + y ln y - y.
 
-    f is the log of the mean; `pboost.predict` returns the mean, exp(f).
+    f estimates the log of the mean; `pboost.predict` returns the mean, exp(f).
     """
 
     name: ClassVar[str] = "poisson"
@@ -262,7 +262,7 @@ class Poisson(Loss):
         if not y.any():
             raise ValueError(
                 "y: expected at least one number above 0 for the poisson loss, got 0 in all of "
-                f"{len(y)} rows, from row {rows[0]} on"
+                f"{len(y)} rows (the first is row {rows[0]})"
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:

@@ -34,11 +34,11 @@ from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray, draw_key
 
-#: With ``n_estimators="auto"``, the number of rounds after which a fit chooses their total number,
-#: and the number of rounds before that which it looks at.
+#: With ``n_estimators="auto"``, the total is chosen after `DECIDED_AFTER` rounds, from the last
+#: `DECIDED_BY` of these rounds.
 DECIDED_AFTER, DECIDED_BY = 40, 10
-#: A fit has `FEW_ROUNDS` or `MANY_ROUNDS` rounds. It has many if shrinkage keeps at least the share
-#: `CLEAR` of the squared leaf values.
+#: The total is `MANY_ROUNDS` if shrinkage keeps at least the fraction `CLEAR` of the squared leaf
+#: values, else `FEW_ROUNDS`.
 FEW_ROUNDS, MANY_ROUNDS, CLEAR = 100, 200, 0.6
 
 
@@ -84,7 +84,7 @@ class SumRows(Protocol):
         """Return the initial decision value, or one per class with softmax."""
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows for the choice of `growth`, see `growth_by_pairs`."""
+        """Return the rows from which `growth` is chosen, see `growth_by_pairs`."""
 
     def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
         """Return the object that grows the trees of a round."""
@@ -150,7 +150,7 @@ class TableRows:
         return float(loss.constant(y, weight))
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows for the choice of `growth`, see `growth_by_pairs`."""
+        """Return the rows from which `growth` is chosen, see `growth_by_pairs`."""
         columns, weights = self.problem.columns, self._weights
         assert isinstance(columns, BinnedColumns)
         used = None if weights.of_rows is None else weights.of_rows > 0
@@ -333,7 +333,7 @@ class SumFit:
     rounds : Rounds, ExactRounds, SoftmaxRounds, VectorRounds or ShardedRounds
         Object that grows the trees of a round.
     end : str
-        Reason why no more trees can be added; empty before that.
+        Reason why no more trees can be added; empty if trees can be added.
     made, n_made : RandomForest or None, int
         The trees that were already converted to a model, and their number of rounds.
     """
@@ -440,7 +440,7 @@ class SumFit:
     def _model(self, stop_reason: str) -> GradientBoostingModel:
         """Return the model with the rounds up to the lowest validation loss."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
-        if self.settings["n_estimators"] == "auto":  # training ended before the decision
+        if self.settings["n_estimators"] == "auto":  # training ended before a total was chosen
             self.settings = {**self.settings, "n_estimators": FEW_ROUNDS}
         return GradientBoostingModel(
             self._forest(kept),

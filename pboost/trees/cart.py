@@ -191,9 +191,9 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the better child, or to the child with more training weight
-        if no training row at the node had a missing value. Categorical features are split by a set
-        of categories.
+        Features. Missing values go to the child that gives the better split, or to the child with
+        more training weight if no training row at the node had a missing value. Categorical
+        features are split by a set of categories.
     y : array_like of shape (n,), optional
         Target: class labels, two or more, or finite numbers for regression.
     **options

@@ -89,7 +89,8 @@ class TuningOptions(TypedDict, total=False):
         depends on the loss (see Notes).
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
-        within its noise. 1 to 3 suit deep trees; 0 is off. "auto" depends on the loss (see Notes).
+        within its noise. Values from 1 to 3 suit deep trees; 0 disables it. "auto" depends on
+        the loss (see Notes).
     subsample : float, int or None
         Fraction of the training rows on which each tree is grown, in (0, 1], or their mean number.
         Leaf values are those of all rows. None uses all rows.
@@ -258,8 +259,9 @@ def fit_gradient_boosting(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the better child, or to the child with more training weight
-        if no training row at the node had a missing value. Categories are split into two sets.
+        Features. Missing values go to the child that gives the better split, or to the child with
+        more training weight if no training row at the node had a missing value. Categories are
+        split into two sets.
     y : array_like of shape (n,), optional
         Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional
@@ -308,8 +310,8 @@ def fit_gradient_boosting(
     `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
     and values of `growth` other than "independent".
 
-    With two classes, softmax gives the same probabilities as the log loss [1]_, because its leaf
-    values are half a step. A tree with "multi_output_tree" uses the split with the largest sum of
+    With two classes, softmax gives the same probabilities as the log loss [1]_, because its
+    trees take half a step. A tree with "multi_output_tree" uses the split with the largest sum of
     gains over the classes [3]_.
 
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a

@@ -20,7 +20,7 @@ MOST_OF_ROW = 64
 
 #: Resolution of weights, relative to the largest weight, if their sums must be exact.
 UNITS = 2.0**31
-#: Resolution of weights, relative to the largest weight, if float64 holds the sum of 2**32 of them.
+#: Resolution of weights with which float64 holds the sum of 2**32 of them, relative to the largest.
 COARSE_UNITS = 2.0**20
 
 
@@ -50,7 +50,7 @@ class RoundWeights:
     total: float
 
     def in_units(self) -> IntArray | None:
-        """Return weights as integers >= 1, or 0 for rows not used; None if all weights are 1."""
+        """Return weights as integers >= 1, or 0 for unused rows; None if all weights are 1."""
         if self.of_rows is None:
             return None
         units = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
@@ -151,7 +151,7 @@ def _derivatives(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> dict[
 def slopes_of(
     loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: Array
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted gradients and Hessians. Hessians are 1 without second derivatives.
+    """Return the weighted gradients and Hessians. Without second derivatives, Hessians are 1.
 
     `rows` are the row numbers for error messages.
     """

@@ -37,7 +37,8 @@ class Judge(NamedTuple):
         For each class: the L2 regularization, the factor of the class in the score, and the unit of
         Hessians.
     total : ndarray of float64, shape (S, 2)
-        Sums of gradients and Hessians of the node. S is J, or J + 1 with the number of rows.
+        Sums of gradients and Hessians of the node. S is J, or J + 1 if numbers of rows are
+        included.
     n_rows, min_samples_leaf : int
         Number of rows of the node, and minimum number of rows in a child.
     min_child_weight : float
@@ -88,7 +89,7 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
 
     For each class, categories are sorted by the step of the class, and each prefix of this order is
     tried as the first child. With smoothing, all categories but one are also tried. Missing values
-    are tried in the second child first. The first of equal sets is returned.
+    are tried in the second child first. If sets are equally good, the first is returned.
     """
     present, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
@@ -102,9 +103,9 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
 
 #: Relative rounding error of the score of a node.
 TIE = 1e-9
-#: Wide sums are stored in two words. This is the unit of the first word.
+#: Wide sums are stored as two numbers. This is the unit of the first number.
 LOW_UNIT = 2.0**18
-#: The words of a row are stored in blocks of this size.
+#: The packed gradients of a row are stored in blocks of this size.
 WIDTH = 8
 
 
@@ -130,7 +131,7 @@ class VectorNode:
     total, below : ndarray of float64, shape (S, 2)
         Sums of the node and of its first child.
     masses : ndarray of float64, or None
-        Histogram of the node, as long as it is needed.
+        Histogram of the node; None when it is no longer needed.
     alive : ndarray of uint64
         Interaction groups that contain all features on the path.
     low, high, missing, subset
@@ -406,7 +407,7 @@ class VectorRounds(SoftmaxRounds):
         return node.children
 
     def _table(self, node: VectorNode) -> NDArray[np.uint8] | None:
-        """Return the child of each code, or None if a threshold determines it."""
+        """Return the child of each bin code, or None if the split needs only a threshold."""
         j = node.feature
         if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
             return None

@@ -1,4 +1,4 @@
-"""Bundles of features that exclude each other, such as one-hot columns, in the same lane."""
+"""Store features that exclude each other, such as one-hot columns, in one array of codes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True
     def put(start: int, stop: int) -> None:
         derived.interleave(codes, lane, code, side, groups, start, stop)
 
-    with Workers(n_threads) as workers:  # threads for this call only
+    with Workers(n_threads) as workers:
         workers.run(put, n, cells=d)
     column = np.where(code[column] > 0, -1, column).astype(np.int32)
     return Lanes(lane, code, side, column, bundled, n_codes, groups)

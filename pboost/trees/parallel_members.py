@@ -91,9 +91,9 @@ def tallied_members(
     callback: Callback | None,
     known: int = 0,
 ) -> list[T]:
-    """Train base learners until the callback stops. `train` also returns inputs of `Tally.add`.
+    """Train and return base learners. `train` also returns the arguments of `Tally.add`.
 
-    The callback is not called for the first `known` base learners.
+    The callback can stop training. It is not called for the first `known` base learners.
     """
     every = partial(train_members, train, members, n_threads, cells)
     return tallied(every, tally, callback, known)
@@ -105,7 +105,7 @@ def tallied(
     callback: Callback | None,
     known: int = 0,
 ) -> list[Any]:
-    """Return the base learners that `every` passes to a callback, see `tallied_members`."""
+    """Train and return base learners as in `tallied_members`; `every` trains them."""
     models: list[Any] = []
 
     def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:

@@ -34,13 +34,13 @@ OWN_COLUMNS = ("monotonic_cst", "interaction_cst", "max_features", "feature_cost
 
 
 class Share(NamedTuple):
-    """Weight `share` of the gain of a whole level in splits, which applies from `depth`."""
+    """Weight of a whole level's gain in the choice of splits; it is used from `depth` on."""
 
     depth: int
     share: float
 
 
-#: Near the root, nodes have many rows, so that the gain of a single node is reliable.
+#: Pooling can start below the root, because the gain of a node with many rows is reliable.
 SHARES = {"pooled": Share(3, 0.8), "symmetric": Share(1, 1.0)}
 
 
@@ -208,14 +208,14 @@ def pooling_of(
     )
 
 
-#: Limits of the search for pairs: maximum and minimum number of rows, and maximum of rows times
-#: squared features.
+#: Limits of the search for pairs: maximum and minimum number of rows, and maximum of the number of
+#: rows times the squared number of features.
 MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
 #: Minimum ratio of the gain of a pair to the best gain of either feature.
 RATIO = 9.0
 #: Minimum gain of a feature in the denominator of RATIO, as a multiple of the gain by chance.
 CHANCE = 12.0
-#: Bits of rounded gradients, and of weights that are not copies; the sums are then exact.
+#: Number of bits of rounded gradients, and of weights that are not copies, for exact sums.
 GRADIENT_BITS, WEIGHT_BITS = 20, 12
 #: Number of rows that are hashed at a time, so that they stay in the cache.
 HASHED_ROWS = 8192

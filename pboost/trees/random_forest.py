@@ -124,9 +124,9 @@ def fit_random_forest(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the better child, or to the child with more training weight
-        if no training row at the node had a missing value. Categorical features are split by a set
-        of categories.
+        Features. Missing values go to the child that gives the better split, or to the child with
+        more training weight if no training row at the node had a missing value. Categorical
+        features are split by a set of categories.
     y : array_like of shape (n,), optional
         Target: class labels, two or more, or finite numbers for regression.
     n_estimators : int
@@ -191,7 +191,7 @@ def grow_forest(
     bar: Bar,
     first_trees: Sequence[Tree] = (),
 ) -> RandomForest:
-    """Return a forest of `n_estimators` trees, of which the first are `first_trees`."""
+    """Return a forest of `n_estimators` trees that begins with `first_trees`."""
     bag, is_repeated = options["max_samples"], options["bootstrap"]
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
@@ -284,7 +284,7 @@ def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArr
     for start in range(0, len(rows), BLOCK_ROWS):
         block = problem.values(rows[start : start + BLOCK_ROWS])
         at = tree.walk_leaves(block, 0, len(block), tile, node[start : start + BLOCK_ROWS])
-        if at < len(block):  # can only happen if files have changed
+        if at < len(block):  # this happens only if files have changed
             raise ValueError(
                 "X: expected finite numbers (or missing values if the tree accepts them) in or "
                 f"near row {rows[start + at]}; the values on disk may have changed during the fit"

@@ -26,7 +26,7 @@ from pboost.values import FloatArray, IntArray
 
 #: Numbers of classes whose root histograms are computed together.
 WIDTHS = (8, 4, 2)
-#: Minimum number of rows. With fewer rows, most of the time is spent on the bins.
+#: Minimum number of rows for which root histograms are computed together.
 LEAST_ROWS = 1024
 
 
@@ -221,7 +221,7 @@ class Roots:
         )
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
-        """Return the root histogram of class `k`, or None if classes are not counted together."""
+        """Return the root histogram of class `k`, or None if it must be computed separately."""
         first = k - k % self.n_together
         last = min(first + self.n_together, fit.n_trees)
         if last - first < 2 or n_listed < self.tree_rounds.n_used:

@@ -72,7 +72,7 @@ class Rounds:
         Decision values, which are updated in place.
     """
 
-    #: Whether features can share a lane. They cannot if rows are in partitions.
+    #: Whether features can share an array of codes; False if rows are in partitions.
     shares_lanes = True
 
     def __init__(
@@ -96,7 +96,7 @@ class Rounds:
         self.max_depth, self.min_samples_leaf = limits.depth, limits.min_samples_leaf
         self.max_leaf_nodes = limits.leaves if limits.growth in BEST_FIRST else 0
         self.categorical_smoothing = limits.categorical_smoothing
-        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and the rows of `columns`
+        n, n_column_rows = len(y), self.codes.shape[1]
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
         #: Maximum mean comparisons of each tree, number of trees per round, and the maximum for the
@@ -106,7 +106,7 @@ class Rounds:
         #: With `leaf_shrinkage`: squared gradients, and weights as integers.
         self.squares, self._row_weights = np.empty(0), weight
         self.weight_units: FloatArray | None = None
-        #: Sum of squared values of the last tree after shrinkage, divided by that before.
+        #: Sum of squared leaf values of the last tree, divided by this sum before shrinkage.
         self.kept = 0.0
         #: Maximum number of rows whose packed gradients can be added without overflow.
         self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
@@ -140,7 +140,7 @@ class Rounds:
         self.free = np.empty(self.n_slots, dtype=np.int32)
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
-        #: Gradients of one class with softmax, in place of targets; see `take`.
+        #: With softmax, gradients of one class, which replace targets; see `take`.
         self.residual: FloatArray | None = None
         self.root: FloatArray | None = None
         self.restraints = Restraints() if restraints is None else restraints
@@ -455,7 +455,7 @@ class Rounds:
         return sums
 
     def _shrink(self, grown: Grown, unit: float) -> None:
-        """Shrink the leaf values toward those of the ancestors, see `leaf_shrinkage`."""
+        """Shrink the leaf values toward the values of ancestors, see `leaf_shrinkage`."""
         nodes, steps = grown.nodes, self.steps
         spread = self.leaf_sums(nodes)
         spread *= 1.0 / self.square_scale, 1.0 / self._row_weights.exact_scale
@@ -484,7 +484,7 @@ class Rounds:
         return values
 
     def tree(self, grown: Grown | Tree) -> Tree:
-        """Return a tree as a model, unless it is one already."""
+        """Return a grown tree as a model; return a model unchanged."""
         if isinstance(grown, Tree):
             return grown
         _, columns = self.columns([grown])
@@ -533,7 +533,7 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
-        self.mean_loss, self.number, self.kept = 0.0, 0, 0.0  # only the first changes here
+        self.mean_loss, self.number, self.kept = 0.0, 0, 0.0
         #: Leaf of each row in the new tree.
         self.node = np.empty(0, dtype=np.int32)
         self.look()

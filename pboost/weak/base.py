@@ -27,7 +27,7 @@ from pboost.threads import Workers
 from pboost.values import Choice, FloatArray
 from pboost.values.options import Kinds
 
-#: Rows with a smaller weight are ignored, because kernels keep weights from becoming subnormal.
+#: Rows with a weight below this are ignored, because kernels avoid subnormal weights.
 NO_WEIGHT = 1e-250
 #: The weight of class -1 and of class +1, for each exit or side of a split.
 Masses = Sequence[Sequence[float]]
@@ -193,7 +193,7 @@ class WeakSearch:
     def best_by_reach(self, weights: Weights, by_class: FloatArray) -> Cut | None:
         """Return the best weak classifier for a node of a tree with exact exits.
 
-        Some learners train with the reach of the rows, which is the weights times `by_class`.
+        Some learners train with the reach of each row, its weight times a factor in `by_class`.
         """
         return self.best(weights)
 
@@ -242,7 +242,7 @@ class WeakSearch:
     def is_open(self, cut: Any) -> bool:
         """Return whether a split has no side for missing values, although they may occur.
 
-        Rows with a missing value at such a split have the fixed-point weight 0.
+        At such splits, rows with a missing value have the fixed-point weight 0.
         """
         return False
 

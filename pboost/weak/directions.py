@@ -35,7 +35,7 @@ MEMORY = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRows:
-    """Rows at a node: standardized features (k, n), rows of class -1 first."""
+    """The standardized features (k, n) of the rows at a node; rows of class -1 come first."""
 
     Z: FloatArray
     weight: FloatArray
@@ -150,8 +150,8 @@ def all_columns(rows: NodeRows) -> FloatArray:
 def starts(rows: NodeRows) -> list[FloatArray]:
     """Return the initial directions, of length 1.
 
-    The first is linear discriminant analysis. The other two are the directions in which the class
-    variances differ most, which linear discriminant analysis cannot find.
+    The first is found by linear discriminant analysis. The other two are the directions in which
+    the class variances differ most, which linear discriminant analysis cannot find.
     """
     k, middle = len(rows.Z), rows.n_negative
     means, spreads = [], []

@@ -209,7 +209,7 @@ class Oracle(RowLearner):
         except Exception as error:
             raise RuntimeError(f"{where}: train() failed: {error!r}") from error
         if not callable(answer):
-            raise TypeError(f"{where}: train(): expected to return a function, got {answer!r}")
+            raise TypeError(f"{where}: train(): expected a function as the result, got {answer!r}")
         return answer
 
 
@@ -265,10 +265,11 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     estimate its exit probabilities. With any other observation model, it is called once in
     training, and its output is the side of the row. If all outputs are equal, there is no split.
 
-    Training errors contain the number of the weak classifier, counted from 0 in the order of
-    training, including classifiers that did not become nodes. Prediction errors contain the number
-    of the node. The generators are created from the `rng` of the fit function. Predictions use the
-    generator ``numpy.random.default_rng(node)``, so they are deterministic for a given X.
+    Error messages in training contain the number of the weak classifier, counted from 0 in the
+    order of training, including classifiers that did not become nodes. Error messages in prediction
+    contain the number of the node. The generators are created from the `rng` of the fit function.
+    Predictions use the generator ``numpy.random.default_rng(node)``, so they are deterministic for
+    a given X.
 
     References
     ----------

@@ -98,7 +98,7 @@ class LinearSearch(GrownSearch):
 
 
 def listed_pairs(n_columns: int, limit: int, seed: int) -> NDArray[np.int32]:
-    """Return all pairs of columns, or `limit` randomly drawn pairs, as (m, 2)."""
+    """Return an array (m, 2) of all pairs of columns, or of `limit` randomly drawn pairs."""
     if n_columns * (n_columns - 1) // 2 <= limit:
         pairs = list(combinations(range(n_columns), 2))
     else:

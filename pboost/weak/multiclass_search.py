@@ -114,7 +114,7 @@ class LevelCuts:
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
-        """Return the side of missing values, and bit masks of the upper and absent categories."""
+        """Return the side of missing values, and bit masks of upper and absent categories."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
         row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
@@ -272,7 +272,10 @@ class LabelSearch(StumpSearch):
         if side == 1 and not node.column(column)[cut_bin + 1 : last, -1].any():
             rows = self._order[column, position : starts[cut_bin + 1]] & ROW_MASK
             if not np.isin(rows, node.rows).any():
-                cut_bin, position = last - 1, int(starts[last])  # only missing values are above
+                cut_bin, position = (
+                    last - 1,
+                    int(starts[last]),
+                )  # only missing values are above the split
         return StumpCut(column, (), cut_bin, position, side=side)
 
     def _missing(self, node: SearchNode, column: int) -> Sums | None:

@@ -81,9 +81,9 @@ class SeparatorSearch(GrownSearch):
 
 
 class StartingMasses:
-    """The initial weights of the rows of a separator, below each bin edge.
+    """Sums of the initial weights of a separator's rows below each bin edge.
 
-    These weights are available after the search for the first stump.
+    The sums are available after the search for the first stump.
     """
 
     def __init__(self, search: StumpSearch, weights: Weights) -> None:

@@ -73,7 +73,8 @@ class StumpSearch(WeakSearch):
         self._bin_start = data.columns.bin_start
         d, bins = len(self._bin_start), self._bin_start.shape[1] - 1
         self._special = data.columns.special
-        looks = d if self._special is None else 2 * d  # missing values above the split, then below
+        # With missing values, each feature is searched twice: missing values above, then below.
+        looks = d if self._special is None else 2 * d
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((looks, bins))
         self._best, self._least = np.empty(looks), np.full(1, math.inf)
@@ -348,7 +349,7 @@ class Affine(ColumnLearner):
         return "binned" if is_binned(self.search, cells, AUTO_BINNED_CELLS) else "exact"
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the training data, whose columns are projections."""
+        """Return the training data with projections as columns."""
         exact = self.is_exact(problem)
         check_summed(problem.columns, "that are affine")
         data = problem.in_sums().arranged(
@@ -598,7 +599,7 @@ class CostSearch(StumpSearch):
         self._best.fill(np.inf)
 
         def search(first: int, last: int) -> None:
-            for j in range(first, last):  # one feature at a time, since all scores are needed
+            for j in range(first, last):  # search one feature at a time to keep all scores
                 lowest = np.full(1, np.inf)
                 split.search(
                     self._columns.codes,
@@ -642,7 +643,7 @@ class CostStump(Stump):
 
 
 def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
-    """Return the weak learner with feature costs, or itself if there are none.
+    """Return the weak learner with feature costs; without costs, return it unchanged.
 
     Raise NotImplementedError if the learner or the problem does not support costs.
     """
@@ -651,13 +652,12 @@ def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
         return weak
     if type(weak) is not Stump:
         raise NotImplementedError(
-            "feature_costs: supported only with weak.stump(), which compares one feature, "
-            f"got {weak!r}"
+            f"weak_learner: expected weak.stump() with feature_costs, got {weak!r}"
         )
     if problem.is_multiclass:
         raise NotImplementedError(
-            "feature_costs: not supported for multiclass problems here; use "
-            "fit_gradient_boosting, or fit_one_vs_rest, which fits one model per class"
+            "feature_costs: expected None with more than two classes; use fit_gradient_boosting, "
+            "or fit_one_vs_rest, which fits one model per class"
         )
     return CostStump(
         **{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=cost_table

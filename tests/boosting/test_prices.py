@@ -136,7 +136,7 @@ def test_what_does_not_know_prices_is_refused():
     ):
         with pytest.raises(NotImplementedError, match=words):
             pb.fit_adaboost(X, y, n_estimators=3, **options, **SAID)
-    with pytest.raises(NotImplementedError, match="multiclass"):
+    with pytest.raises(NotImplementedError, match="with more than two classes"):
         pb.fit_adaboost(X, y + (X[:, 0] > 1), n_estimators=3, **SAID)
     with pytest.raises(ValueError, match="feature_costs: expected 5 numbers"):
         pb.fit_adaboost(X, y, n_estimators=3, feature_costs=[1, 2])

@@ -75,7 +75,7 @@ def test_rows_are_held_out_and_predicted():
         partial(pb.fit_adaboost, n_estimators=3), columns, Y, n_estimators=3, rng=0
     )
     assert model.oob.error < 0.5
-    with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*keep_values=True"):
+    with pytest.raises(TypeError, match=r"validation: expected rows with values.*keep_values=True"):
         pb.fit_adaboost(pb.data.bin_columns(X), Y, n_estimators=20, validation=0.3, rng=0)
 
 

@@ -361,7 +361,7 @@ def test_wrong_soft_labels(options, message):
 
 def test_what_takes_no_soft_labels():
     hypothesis = pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0])
-    with pytest.raises(ValueError, match=r"y_proba: expected y instead with weak.hypothesis"):
+    with pytest.raises(ValueError, match=r"y_proba: expected None with weak.hypothesis"):
         pb.fit_real_adaboost(X, y_proba=SHARE[2], weak_learner=hypothesis)
     for fit in (pb.fit_cart, pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         with pytest.raises(ValueError, match="y_proba: expected None for regression"):

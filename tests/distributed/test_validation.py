@@ -107,7 +107,7 @@ def test_it_ends_growth_and_says_why():
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
-        ({"validation": 0.2}, TypeError, "BinnedColumns hold no values to predict from"),
+        ({"validation": 0.2}, TypeError, "validation: expected rows with values"),
         ({"validation": 0.7}, ValueError, "validation: expected a number in (0.0, 0.5]"),
         ({"n_iter_no_change": 3}, ValueError, "n_iter_no_change: expected None without validation"),
         ({"validation": (np.ones((3, 4)), [0, 1, 1])}, ValueError, "validation: X"),

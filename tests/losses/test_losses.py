@@ -218,8 +218,8 @@ class Log(Ramp):
     [
         ("savage", ValueError, "loss: expected one of 'exponential', .*'poisson' or a Loss, got"),
         (3, TypeError, "loss: expected a name or a pboost.losses.Loss, got 3"),
-        (Shifted(), ValueError, r"loss: gradient\(y, f\): expected .* by differences of the value"),
-        (Flat(), ValueError, r"loss: curvature\(y, f\): expected .* differences of the gradient"),
+        (Shifted(), ValueError, r"loss: gradient\(y, f\): expected .* differences of value"),
+        (Flat(), ValueError, r"loss: curvature\(y, f\): expected .* differences of gradient"),
         (Scalar(), ValueError, r"loss: value\(y, f\): expected numbers of shape"),
         (Log(), ValueError, r"loss: value\(y, f\): expected finite numbers, got nan"),
         (Loss(), NotImplementedError, r"Loss: expected a method value\(y, f\)"),
