@@ -1,8 +1,9 @@
-"""Gradient boosting with trees of depth 3 that are not shrunk, for tests that depend on these."""
+"""Gradient boosting with trees of depth 3, without shrinkage and randomness."""
 
 import pboost as pb
 
 
 def fit_shallow(X, y=None, **options):
     plain = {"n_estimators": 100, "max_depth": 3, "leaf_shrinkage": 0.0}
+    plain |= {"random_strength": 0.0, "subsample": None}
     return pb.fit_gradient_boosting(X, y, **{**plain, **options})

@@ -6,6 +6,7 @@ from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_best cimport give_back, take_slot
+from pboost._core._boost_jitter cimport jittered
 from pboost._core._boost_histogram cimport count_node, subtract_child
 from pboost._core._boost_gains cimport (
     bundles_in, find_gains, gain_of, gain_of_bundled, gain_sets, gains_of, half_slot, has_holes, has_own,
@@ -53,8 +54,11 @@ cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept
 
 
 cdef inline bint take(
-    Best* best, float value, float gain, Py_ssize_t f, int32_t bin_, int32_t missing
+    const Round* r, Best* best, float value, float gain, Py_ssize_t f, int32_t bin_, int32_t missing
 ) noexcept nogil:
+    """Keep a split if it is better than the best so far; return whether it is."""
+    if r.jitter != 0.0 and value == value:
+        value = <float>jittered(r, r.level_score + value, r.level_depth, f)
     if not is_better(best, value, f):
         return False
     best.value, best.gain = value, gain
@@ -89,7 +93,7 @@ cdef inline void take_numbers(
                 turn and not kind_of(r, f)):
             continue
         take(
-            best, cuts.value[k], gains[LANES * <Py_ssize_t>cuts.bin[k] + k] if gains != NULL else NAN, f,
+            r, best, cuts.value[k], gains[LANES * <Py_ssize_t>cuts.bin[k] + k] if gains != NULL else NAN, f,
             cuts.bin[k], <int32_t>(1 - turn) if some[k] else -1)
 
 
@@ -174,7 +178,7 @@ cdef inline void choose_set(
         if kind_of(r, f) & HOLES and lane.curvature[n_bins] > 0.0:
             missing = c < 2 * n_bins
         if take(
-                best, (<float>1.0 - r.pooling) * gains[c] + r.pooling * pool[c], gains[c], f, -1, missing):
+                r, best, (<float>1.0 - r.pooling) * gains[c] + r.pooling * pool[c], gains[c], f, -1, missing):
             i = c % n_bins
             if c // n_bins % 2:
                 note_set(&best.cut, levels, i, i + 1)
@@ -209,7 +213,7 @@ cdef inline void choose(
         if not is_out(r, r.bundled[i]):
             gain = gain_of_bundled(r, node, slot, r.bundled[i])
             take(
-                best, (<float>1.0 - r.pooling) * gain + r.pooling * in_pool[i], gain, r.bundled[i], 0, -1)
+                r, best, (<float>1.0 - r.pooling) * gain + r.pooling * in_pool[i], gain, r.bundled[i], 0, -1)
 
 
 cdef inline bint find_pooled(
@@ -369,7 +373,14 @@ cdef inline void begin_levels(const Round* r) noexcept nogil:
 
 cdef inline void find_shared(const Round* r, Level* level) noexcept nogil:
     """Compute the pooled gains of all splits, and the best split of the level."""
-    cdef Py_ssize_t f
+    cdef Round* whole = <Round*>r
+    cdef Masses at
+    cdef Py_ssize_t f, i
+    whole.level_score, whole.level_depth = 0.0, r.node[r.open.node].depth
+    for i in range(r.state.open):
+        if r.open[i].n_below >= 0:
+            at = masses_of(r, r.node + r.open[i].node)
+            whole.level_score += own_score(&at)
     for f in range(r.d if r.has_levels else 0):
         if r.set_place[f] >= 0 and not is_out(r, f):
             order_sets(r, f)

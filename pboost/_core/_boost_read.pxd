@@ -82,7 +82,9 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
         r.of_node = <uint8_t*>to_write(arrays.of_node, sizeof(uint8_t))
         r.picked = <int32_t*>to_write(arrays.picked, sizeof(int32_t))
         r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
-        r.key, r.number = arrays.restraints.key, arrays.number
+        r.key = arrays.restraints.key
+    r.jitter, r.jitter_key, r.number = arrays.jitter, arrays.restraints.jitter_key, arrays.number
+    r.level_score, r.level_depth = 0.0, 0
     read_costs(&r, arrays)
     r.rows_by_bin = NULL
     r.pool = NULL

@@ -120,9 +120,9 @@ cdef struct State:
 cdef struct Stack:
     int32_t first, last
 
-# The best split so far. For a category set, `above` contains the categories of the right child.
+# The best split so far. `value` is its score with jitter. For a category set, `above` contains the categories of the right child.
 cdef struct Cut:
-    double numerator, divisor
+    double numerator, divisor, value
     int32_t feature, bin, missing
     bint is_set
     uint64_t[WORDS] above
@@ -208,6 +208,11 @@ cdef struct Round:
     Py_ssize_t n_gains
     int32_t pool_from
     float pooling
+    # With `random_strength`: the factor of the jitter of scores, else 0, and its key. `level_score` is the sum
+    # of the scores of a level's nodes, and `level_depth` their depth.
+    double jitter, level_score
+    uint64_t jitter_key
+    int32_t level_depth
     # Number of rows of the current node per feature and bin (d, 256) if rows are on workers; else NULL.
     const int32_t* rows_by_bin
 

@@ -5,6 +5,7 @@ from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_categories cimport search_levels
+from pboost._core._boost_jitter cimport keep_better
 from pboost._core._boost_costs cimport cost_of, tradeoff_of, worth_of
 from pboost._core._boost_round cimport (
     ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, bundled_below, is_any, is_packed,
@@ -17,6 +18,27 @@ cdef inline bint is_left_out(const Round* r, Py_ssize_t f) noexcept nogil:
     return r.of_node != NULL and not r.of_node[f]
 
 
+cdef inline Cut no_cut(const Masses* at) noexcept nogil:
+    cdef Cut cut
+    cdef double least = -INFINITY if at.is_bounded else -1.0
+    cut.feature, cut.numerator, cut.divisor, cut.value = -1, least, 1.0, least
+    return cut
+
+
+cdef inline Cut* begin_feature(const Round* r, const Masses* at, Cut* own, Cut* best) noexcept nogil:
+    """Return where to collect the best split of a feature: with jitter apart from those of others."""
+    if r.jitter == 0.0:
+        return best
+    own[0] = no_cut(at)
+    return own
+
+
+cdef inline void end_feature(const Round* r, const Node* node, const Cut* own, Cut* best) noexcept nogil:
+    """With jitter, compare the best split of a feature with those of the features before it."""
+    if r.jitter != 0.0:
+        keep_better(r, node, own, best)
+
+
 cdef inline Py_ssize_t search_bundled(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
     Cut* best
@@ -27,12 +49,14 @@ cdef inline Py_ssize_t search_bundled(
     """
     cdef double gradient, curvature
     cdef Py_ssize_t f
+    cdef Cut own
     while i < r.n_bundled and r.bundled[i] < stop:
         f = r.bundled[i]
         i += 1
         if not is_left_out(r, f):
             bundled_below(r, node, slot, f, &gradient, &curvature)
-            try_sums(best, at, gradient, curvature, f, 0, -1)
+            try_sums(begin_feature(r, at, &own, best), at, gradient, curvature, f, 0, -1)
+            end_feature(r, node, &own, best)
     return i
 
 
@@ -79,6 +103,8 @@ cdef inline Py_ssize_t search_group(
     cdef Cuts below
     cdef Lanes lanes
     cdef Py_ssize_t k, f
+    cdef Cut own
+    cdef Cut* to
     if find_missing(r, node, slot, g, missing, some):
         lanes.masses, lanes.below, lanes.bins = slot + r.group_place[g], missing, r.group_bins[g]
         r.passes.scan(&lanes, 1, is_packed(r, node), at, &below)
@@ -87,13 +113,14 @@ cdef inline Py_ssize_t search_group(
         if f < 0 or is_left_out(r, f):
             continue
         next_ = search_bundled(r, node, at, slot, next_, f, best)
+        to = begin_feature(r, at, &own, best)
         if kind_of(r, f) & LEVELS:
-            search_levels(r, node, at, slot, f, NULL, best)
-            continue
-        if above.bin[k] >= 0:
-            take_better(best, above.numerator[k], above.divisor[k], f, above.bin[k], 1 if some[k] else -1)
+            search_levels(r, node, at, slot, f, NULL, to)
+        elif above.bin[k] >= 0:
+            take_better(to, above.numerator[k], above.divisor[k], f, above.bin[k], 1 if some[k] else -1)
         if some[k] and below.bin[k] >= 0:
-            take_better(best, below.numerator[k], below.divisor[k], f, below.bin[k], 0)
+            take_better(to, below.numerator[k], below.divisor[k], f, below.bin[k], 0)
+        end_feature(r, node, &own, best)
     return next_
 
 
@@ -190,12 +217,6 @@ cdef inline void search_column(
         search_counted(r, node, at, slot, f, count, best)
 
 
-cdef inline Cut no_cut(const Masses* at) noexcept nogil:
-    cdef Cut cut
-    cut.feature, cut.numerator, cut.divisor = -1, -INFINITY if at.is_bounded else -1.0, 1.0
-    return cut
-
-
 cdef inline void search(
     const Round* r, Node* node, const double* slot, bint counted, Cut* best
 ) noexcept nogil:
@@ -220,7 +241,8 @@ cdef inline void search(
         if is_left_out(r, f):
             continue
         if r.item == NULL:
-            search_column(r, node, &at, slot, f, count, best)
+            search_column(r, node, &at, slot, f, count, begin_feature(r, &at, &cut, best))
+            end_feature(r, node, &cut, best)
             continue
         cut = no_cut(&at)
         search_column(r, node, &at, slot, f, count, &cut)

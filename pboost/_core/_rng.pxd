@@ -24,9 +24,14 @@ cdef inline uint64_t stream(uint64_t key, uint64_t node, uint64_t row) noexcept 
     return mix(mix(key + GOLDEN * (node + 1)) + GOLDEN * (row + 1))
 
 
+cdef inline uint64_t draw_bits(uint64_t start, uint64_t draw) noexcept nogil:
+    """Return the 64 bits of number `draw` of the stream from `start`."""
+    return mix(start + GOLDEN * (draw + 1))
+
+
 cdef inline double draw_from(uint64_t start, uint64_t draw) noexcept nogil:
     """Return the random number with index `draw` in a stream: a multiple of 2**-53 in [0, 1)."""
-    return <double>(mix(start + GOLDEN * (draw + 1)) >> 11) * (1.0 / 9007199254740992.0)
+    return <double>(draw_bits(start, draw) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef inline double uniform(

@@ -151,9 +151,10 @@ class Fits:
             multi_strategy="multi_output_tree" if has_one else "one_output_per_tree",
             max_depth=None,
             leaf_shrinkage=0.0,
+            random_strength=0.0,
             rng=self.rng(number),
             **self.options,
-            **options,
+            **{"subsample": None, **options},
         )
 
     def rounds(self, family: str, per_round: float, max_rounds: int) -> int:

@@ -29,20 +29,30 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def row_hashes(columns: SortedColumns | BinnedColumns, target: Array | None) -> NDArray[np.uint64]:
+def row_hashes(
+    columns: SortedColumns | BinnedColumns, target: Array | None
+) -> NDArray[np.uint64]:
     """Return a hash (n,) of the bins and the target of each row.
 
-    It is a sum over the features, to which the bin that contains 0 adds nothing.
+    It is a sum over the features, to which the bin that contains 0 adds nothing. A bin is
+    identified by its smallest value, and a target by its mantissa, so that the unit of the target
+    does not matter.
     """
     total = np.zeros(columns.n_rows, dtype=np.uint64)
     for j, codes in enumerate(columns.codes):
-        parts = mix(STEP * (np.arange(256, dtype=np.uint64) + np.uint64(1 + 256 * j)))
-        upper = columns.bin_ranges(j)[1]
-        parts -= parts[min(int((upper < 0).sum()), max(len(upper) - 1, 0))]
-        total += parts[codes]
+        lower, upper = columns.bin_ranges(j)
+        bins = mix(bits_of(np.append(lower, np.nan)) + STEP * np.array([j + 1], np.uint64))
+        bins -= bins[min(int((upper < 0).sum()), max(len(upper) - 1, 0))]
+        total += bins[codes]
     if target is not None:
-        total += mix((target + 0.0).view(np.uint64))  # -0.0 + 0.0 is 0.0
+        total += mix(bits_of(np.frexp(target)[0]))
     return mix(total)
+
+
+def bits_of(values: Array) -> NDArray[np.uint64]:
+    """Return the bits of numbers; those of 0 and -0 are equal."""
+    bits: NDArray[np.uint64] = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+    return bits
 
 
 def drawn_share(subsample: float | int | None, n: float) -> float:

@@ -216,7 +216,11 @@ class ShardedRounds(Rounds):
         self._ends: Answer | None = None
         #: Node numbers in the partitions, and the number of nodes that were split there.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
-        boost.begin_counted(self, totals[1:].reshape(1, -1), float(totals[0]))
+        boost.begin_counted(self, totals[2:].reshape(1, -1), float(totals[0]))
+        self._squares = float(totals[1])
+
+    def root_squares(self, rows: IntArray) -> float:
+        return self._squares
 
     def _grow_nodes(self) -> None:
         """Split nodes, all of a level together, until no open node is left."""

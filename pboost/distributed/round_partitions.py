@@ -640,11 +640,13 @@ class RoundShard:
         self._has_slopes = False
         if not is_asked:
             return None
-        totals, (squares, masses) = self._room(1, 1)
+        totals, (squares, masses) = self._room(2, 1)
         spans = self._spans_of([0])
         boost.count(arrays, spans, masses)
+        if command.square_scale:
+            squares[1] = arrays.squares[arrays.rows[: arrays.n_listed]].sum()
         if command.wants_squares:
-            boost.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares)
+            boost.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares[:1])
         return Answer(totals, _NO_NUMBERS)
 
     def _room(self, n_numbers: int, n_nodes: int) -> tuple[FloatArray, tuple[FloatArray, ...]]:

@@ -132,6 +132,8 @@ class Loss:
         rows.
     shrinkage : float
         Default of `leaf_shrinkage`.
+    random_strength, subsample : float, float or None
+        Defaults of these options.
     kernel_at_0 : float or None
         Value of the compiled loss at f = 0, if it omits a constant of each row.
     elsewhere : str
@@ -166,6 +168,8 @@ class Loss:
     max_delta_step: ClassVar[float | None] = None
     held: ClassVar[float] = 2.0
     shrinkage: ClassVar[float] = 0.0
+    random_strength: ClassVar[float] = 0.0
+    subsample: ClassVar[float | None] = None
     kernel_at_0: ClassVar[float | None] = None
     elsewhere: ClassVar[str] = ""
     use: ClassVar[str] = ""

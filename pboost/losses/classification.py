@@ -77,6 +77,7 @@ class Logistic(Loss):
 
     name: ClassVar[str] = "log_loss"
     shrinkage: ClassVar[float] = 2.0
+    subsample: ClassVar[float | None] = 0.8
     link: ClassVar[str] = "log odds"
     is_summed: ClassVar[bool] = True
     elsewhere: ClassVar[str] = (
@@ -230,7 +231,9 @@ class Softmax(Loss):
     link: ClassVar[str] = "softmax"
     is_multiclass: ClassVar[bool] = True
     held: ClassVar[float] = 1.0
-    shrinkage: ClassVar[float] = 2.0
+    shrinkage: ClassVar[float] = 1.5
+    random_strength: ClassVar[float] = 0.3
+    subsample: ClassVar[float | None] = 0.8
     elsewhere: ClassVar[str] = (
         "multiclass multi:softmax multi:softprob multi_logloss multinomial categorical_crossentropy"
         + LOG_LOSS

@@ -31,6 +31,8 @@ class Squared(Loss):
     is_summed: ClassVar[bool] = True
     held: ClassVar[float] = 1.0
     shrinkage: ClassVar[float] = 1.5
+    random_strength: ClassVar[float] = 0.3
+    subsample: ClassVar[float | None] = 0.8
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
     reported: ClassVar[float] = 2.0

@@ -34,12 +34,13 @@ from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray, draw_key
 
-#: With ``n_estimators="auto"``, the total is chosen after `DECIDED_AFTER` rounds, from the last
-#: `DECIDED_BY` of these rounds.
-DECIDED_AFTER, DECIDED_BY = 40, 10
-#: The total is `MANY_ROUNDS` if shrinkage keeps at least the fraction `CLEAR` of the squared leaf
-#: values, else `FEW_ROUNDS`.
-FEW_ROUNDS, MANY_ROUNDS, CLEAR = 100, 200, 0.6
+#: With ``n_estimators="auto"``, the number of rounds unless shrinkage keeps much.
+FEW_ROUNDS = 100
+#: Larger numbers of rounds. Each entry is the round after which the fit may choose it, the least
+#: share of the squared leaf values that shrinkage must keep, and the number of rounds.
+MORE_ROUNDS = ((40, 0.6, 200), (150, 0.7, 400))
+#: Number of rounds over which this share is averaged.
+DECIDED_BY = 10
 
 
 class Growing(NamedTuple):
@@ -397,10 +398,10 @@ class SumFit:
         """Add trees until training ends; return the reason."""
         kept = list[float]()
         while not self.end:
-            step, total = len(self.trees) + 1, self.settings["n_estimators"]
-            if total == "auto" and step > DECIDED_AFTER:
-                total = MANY_ROUNDS if np.mean(kept[-DECIDED_BY:]) >= CLEAR else FEW_ROUNDS
-                self.settings = {**self.settings, "n_estimators": total}
+            step = len(self.trees) + 1
+            if self.settings["n_estimators"] == "auto":
+                self._choose_total(kept)
+            total = self.settings["n_estimators"]
             if total != "auto" and step > total:
                 break
             record = self._add(step)
@@ -410,6 +411,17 @@ class SumFit:
             if callback(step, record):
                 return STOPPED
         return self.end or "all trees are there"
+
+    def _choose_total(self, kept: list[float]) -> None:
+        """Set `n_estimators` once it is known; `kept` is the share that each round kept."""
+        total = FEW_ROUNDS
+        for decided_after, least, more in MORE_ROUNDS:
+            if len(kept) < decided_after:
+                return
+            if np.mean(kept[decided_after - DECIDED_BY : decided_after]) < least:
+                break
+            total = more
+        self.settings = {**self.settings, "n_estimators": total}
 
     def _add(self, step: int) -> GradientBoostingStep | None:
         """Add the trees of a round; return None and set `end` if there are none."""
@@ -441,7 +453,9 @@ class SumFit:
         """Return the model with the rounds up to the lowest validation loss."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         if self.settings["n_estimators"] == "auto":  # training ended before a total was chosen
-            self.settings = {**self.settings, "n_estimators": FEW_ROUNDS}
+            totals = FEW_ROUNDS, *(more for *_, more in MORE_ROUNDS)
+            total = min(total for total in totals if total >= len(self.trees))
+            self.settings = {**self.settings, "n_estimators": total}
         return GradientBoostingModel(
             self._forest(kept),
             self.bias,

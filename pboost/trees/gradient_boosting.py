@@ -72,8 +72,8 @@ class TuningOptions(TypedDict, total=False):
     Parameters
     ----------
     n_estimators : int or "auto"
-        Maximum number of trees, or of rounds with the softmax loss, see `multi_strategy`. "auto" is
-        200 if the data have little noise, otherwise 100 (see Notes).
+        Maximum number of trees, or of rounds with the softmax loss. "auto" is 100 to 400, more if
+        the data have little noise (see Notes).
     learning_rate : float
         Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
         often generalize better.
@@ -85,15 +85,17 @@ class TuningOptions(TypedDict, total=False):
     min_samples_leaf : int
         Minimum number of training rows in a leaf.
     l2_regularization : float or "auto"
-        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. "auto"
-        depends on the loss (see Notes).
+        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. For "auto"
+        see Notes.
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
-        within its noise. Values from 1 to 3 suit deep trees; 0 disables it. "auto" depends on
-        the loss (see Notes).
-    subsample : float, int or None
+        within its noise. Values from 1 to 3 suit deep trees; 0 disables it. For "auto" see Notes.
+    random_strength : float or "auto"
+        Size >= 0 of random numbers that are added to split scores, so that features with similar
+        gains take turns. They fade during training. 0 disables them. For "auto" see Notes.
+    subsample : float, int, None or "auto"
         Fraction of the training rows on which each tree is grown, in (0, 1], or their mean number.
-        Leaf values are those of all rows. None uses all rows.
+        Leaf values use all rows. None grows trees on all rows. For "auto" see Notes.
     max_features : int, float, "sqrt", "log2" or None
         Number or fraction of the features to consider for each split, drawn at random at each node.
         None considers all.
@@ -116,7 +118,10 @@ class TuningOptions(TypedDict, total=False):
     leaf_shrinkage: Annotated[
         float | Auto, Option("auto", check_or_auto, of=check_number, min_value=0.0)
     ]
-    subsample: Annotated[float | int | None, Option(None, check_bag)]
+    random_strength: Annotated[
+        float | Auto, Option("auto", check_or_auto, of=check_number, min_value=0.0)
+    ]
+    subsample: Annotated[float | int | Auto | None, Option("auto", check_or_auto, of=check_bag)]
     max_features: Annotated[FeatureCount | float | None, Option(None)]
 
 
@@ -236,8 +241,7 @@ class GradientBoostingOptions(
         Number of trees without improvement on the validation set after which training stops.
         Requires `validation`. Default: 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Seed for `subsample`, `validation` and the random selection of features. With `subsample`,
-        None is the seed 0.
+        Seed of all random choices. None is the seed 0.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with its number and a
         `pboost.growth.graph_growth.GradientBoostingStep`. Return True to stop.
@@ -259,9 +263,8 @@ def fit_gradient_boosting(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. Missing values go to the child that gives the better split, or to the child with
-        more training weight if no training row at the node had a missing value. Categories are
-        split into two sets.
+        Features. Missing values go to the child that gives the better split, or, if a node had none
+        in training, to the child with more weight. Categories are split into two sets.
     y : array_like of shape (n,), optional
         Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
     loss : str or Loss, optional
@@ -280,35 +283,35 @@ def fit_gradient_boosting(
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is invalid; the message names the argument.
+        If an argument is invalid; the message names it.
     MemoryError
-        If the softmax loss, which stores two numbers per class and row, needs too much memory.
+        If the softmax loss, which stores two numbers per class and row, needs too much.
 
     Notes
     -----
     Each tree fits the Newton steps -g / h with weights h by least squares, where g and h are the
-    gradient and the Hessian of each row [2]_. If the loss has no second derivative, the targets are
+    gradient and the Hessian of each row [2]_. Without a second derivative, the targets are
     -g. The gain of a split is G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2), where G and
     H are the sums of g and h in the two children and in the node, and l2 is `l2_regularization`.
     The gain is about twice the reduction of the loss. Splits with a negative gain, which
     `l2_regularization` can cause, are made unless `min_split_gain` is positive.
 
-    The default of `l2_regularization` is the weight of two rows, or of one row with the softmax and
+    By default, `l2_regularization` is the weight of two rows, or of one row with the softmax and
     squared error losses. It is 0 for other regression losses, custom losses and losses without a
-    second derivative. A custom loss ignores `l2_regularization` in leaf values unless
-    `leaf_update` is "newton".
+    second derivative. A custom loss ignores it in leaf values unless `leaf_update` is "newton".
 
-    The default of `leaf_shrinkage` is 2 for the log loss and softmax, 1.5 for the squared error,
-    and 0 for other losses, "multi_output_tree" and an exact search. With ``n_estimators="auto"``,
-    200 trees are fitted if shrinkage keeps at least 0.6 of the squared leaf values of trees 31 to
-    40.
+    By default, `subsample` is 0.8 and `leaf_shrinkage` 1.5 (log loss: 2) for the log loss, softmax
+    and the squared error, and `random_strength` is 0.3 for the last two. With other losses,
+    "multi_output_tree" or an exact search they are off. ``n_estimators="auto"`` is 100. It is 200
+    if shrinkage keeps 0.6 of the squared leaf values of trees 31 to 40, and 400 if it also keeps
+    0.7 at trees 141 to 150.
 
     In a binned search, sums of rounded gradients are exact, so the model depends neither on the
-    order of the rows nor on the processor. If the ratios of all weights to a common weight are
-    integers up to 64, a row counts as this number of copies. Only a binned search supports
-    `l2_regularization`, `leaf_shrinkage`, `min_child_weight`, `min_split_gain`, `max_features`,
-    `max_features_per_tree`, `monotonic_cst`, `interaction_cst`, feature costs, "multi_output_tree"
-    and values of `growth` other than "independent".
+    order of the rows nor on the processor. If all weights are integers up to 64 times a common
+    weight, a row counts as this number of copies. An exact search does not support
+    `l2_regularization`, `leaf_shrinkage`, `random_strength`, `min_child_weight`, `min_split_gain`,
+    `max_features`, `max_features_per_tree`, constraints, feature costs, "multi_output_tree" and
+    other values of `growth` than "independent".
 
     With two classes, softmax gives the same probabilities as the log loss [1]_, because its
     trees take half a step. A tree with "multi_output_tree" uses the split with the largest sum of
@@ -317,9 +320,8 @@ def fit_gradient_boosting(
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
     built-in loss other than softmax, it is "symmetric" if two features together predict far better
     than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is "independent" with
-    `max_leaf_nodes`, `monotonic_cst`, `interaction_cst`, `max_features`, `feature_costs`,
-    "multi_output_tree" or an exact search. With "cost_efficient", use ``max_depth=None``; trees
-    then have at most 1024 leaves.
+    `max_leaf_nodes`, `max_features`, constraints, costs, "multi_output_tree" or an exact search.
+    With "cost_efficient", use ``max_depth=None``; trees then have at most 1024 leaves.
 
     References
     ----------
@@ -344,7 +346,7 @@ def fit_gradient_boosting(
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
-    if options["rng"] is None and draws_rows(options):
+    if options["rng"] is None:
         options = {**options, "rng": 0}
     data = FitData.of(X, y, options)
     task: Task | None = options["task"]
@@ -416,11 +418,12 @@ def begin_sum(
         "builder": "fit_gradient_boosting",
         "loss": str(loss),
         **options,
+        **_defaults_of_loss(options, loss, is_exact),
         "leaf_update": leaf_update,
         "max_delta_step": step_limit,
         **watch.settings,
     }
-    restraints = read_restraints(options, problem, data.generator)
+    restraints = read_restraints(settings, problem, data.generator)
     if loss.is_multiclass and restraints.direction is not None:
         raise NotImplementedError(
             'monotonic_cst: expected None with loss="softmax"; use a loss with one decision value'
@@ -439,7 +442,7 @@ def begin_sum(
         leaf_update == "line_search",
         l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["histogram_precision"],
-        _shrinkage(settings, loss, is_exact),
+        settings["leaf_shrinkage"],
     )
     growing = Growing(
         loss, limits, steps, restraints, settings["multi_strategy"] == "multi_output_tree"
@@ -450,13 +453,25 @@ def begin_sum(
         return SumFit(*case, data.generator, first_model)
 
 
-def _shrinkage(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> float:
-    """Return `leaf_shrinkage` as a number."""
-    shrinkage = options["leaf_shrinkage"]
-    if not isinstance(shrinkage, str):
-        return float(shrinkage)
-    is_single = options["multi_strategy"] == "one_output_per_tree"
-    return loss.shrinkage if is_single and not is_exact and is_of_package(loss) else 0.0
+def _defaults_of_loss(
+    options: Mapping[str, Any], loss: Loss, is_exact: bool
+) -> dict[str, float | None]:
+    """Return the options whose default depends on the loss, without "auto"."""
+    is_shrunk = options["multi_strategy"] == "one_output_per_tree" and not is_exact
+    is_shrunk = is_shrunk and is_of_package(loss)
+    is_random = is_shrunk and _may_jitter(options)
+    defaults = {
+        "leaf_shrinkage": loss.shrinkage if is_shrunk else 0.0,
+        "random_strength": loss.random_strength if is_random else 0.0,
+        "subsample": loss.subsample if is_random else None,
+    }
+    given = {name: options[name] for name in defaults if not isinstance(options[name], str)}
+    return {**defaults, **given}
+
+
+def _may_jitter(options: Mapping[str, Any]) -> bool:
+    """Return whether costs leave room for random scores."""
+    return options["feature_costs"] is None and options["growth"] != "cost_efficient"
 
 
 def _leaf_update(leaf_update: str, loss: Loss) -> str:
@@ -472,7 +487,12 @@ def _leaf_update(leaf_update: str, loss: Loss) -> str:
 
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
-    """Raise an error if another option does not support "multi_output_tree"."""
+    """Raise an error if an option does not support feature costs or "multi_output_tree"."""
+    if options["random_strength"] not in ("auto", 0.0) and not _may_jitter(options):
+        raise NotImplementedError(
+            'random_strength: expected "auto" or 0 with feature costs or growth="cost_efficient", '
+            f"got {shown(options['random_strength'])}"
+        )
     if options["multi_strategy"] == "one_output_per_tree":
         return
     if options["feature_costs"] is not None:
@@ -485,11 +505,12 @@ def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> N
             f'multi_strategy: expected "one_output_per_tree" with loss="{loss}", got '
             '"multi_output_tree"; it needs loss="softmax"'
         )
-    if options["leaf_shrinkage"] not in ("auto", 0.0):
-        raise NotImplementedError(
-            'leaf_shrinkage: expected "auto" or 0 with multi_strategy="multi_output_tree", got '
-            f'{shown(options["leaf_shrinkage"])}; use multi_strategy="one_output_per_tree"'
-        )
+    for name in ("leaf_shrinkage", "random_strength"):
+        if options[name] not in ("auto", 0.0):
+            raise NotImplementedError(
+                f'{name}: expected "auto" or 0 with multi_strategy="multi_output_tree", got '
+                f'{shown(options[name])}; use multi_strategy="one_output_per_tree"'
+            )
     if is_exact:
         raise NotImplementedError(
             'multi_strategy: expected "one_output_per_tree" with search="exact", got '
@@ -504,14 +525,11 @@ def _held(loss: Loss) -> float:
 
 def draws(settings: Mapping[str, object]) -> bool:
     """Return whether a fit with these settings draws random rows or features."""
-    is_validated = settings.get("validation", GIVEN) != GIVEN
-    return draws_rows(settings) or is_validated or draws_columns(settings)
-
-
-def draws_rows(settings: Mapping[str, object]) -> bool:
-    """Return whether a fit with these settings grows trees on drawn rows."""
     bag = settings["subsample"]
-    return not (bag is None or (isinstance(bag, float) and bag == 1.0))  # the integer 1: one row
+    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # the integer 1 means one row
+    is_validated = settings.get("validation", GIVEN) != GIVEN
+    is_plain = is_all and settings["random_strength"] == 0.0
+    return not is_plain or is_validated or draws_columns(settings)
 
 
 def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:

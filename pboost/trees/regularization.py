@@ -23,6 +23,8 @@ from pboost.values import (
     shown,
 )
 
+#: Options with the default "auto" that are 0 with an exact search.
+AUTOMATIC = ("l2_regularization", "leaf_shrinkage", "random_strength")
 #: The options that constrain trees, with default values that set no constraints.
 RESTRAINTS: dict[str, Any] = {
     "min_child_weight": 0.0,
@@ -48,6 +50,8 @@ class Restraints:
         Number of features that a tree can use, and number that a node considers. None for all.
     key : int
         Seed of the random selection of features.
+    random_strength, jitter_key : float, int
+        Strength of the jitter of split scores, and its seed.
     direction : ndarray of int32, shape (d,), or None
         Sign of the monotonic constraint of each feature: 1, -1, or 0 for none.
     together : ndarray of uint64, shape (d, words), or None
@@ -61,6 +65,8 @@ class Restraints:
     per_tree: int | None = None
     per_split: int | None = None
     key: int = 0
+    random_strength: float = 0.0
+    jitter_key: int = 0
     direction: IntArray | None = None
     together: NDArray[np.uint64] | None = None
     feature_costs: FeatureCosts | None = None
@@ -95,7 +101,7 @@ def draws_columns(options: Mapping[str, object]) -> bool:
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
     """Raise NotImplementedError for options that need a binned search."""
-    for name, default in {"l2_regularization": 0.0, "leaf_shrinkage": 0.0, **RESTRAINTS}.items():
+    for name, default in {**dict.fromkeys(AUTOMATIC, 0.0), **RESTRAINTS}.items():
         value = options[name]
         if isinstance(value, str) and value == "auto":
             continue
@@ -110,9 +116,12 @@ def read_restraints(
     options: Mapping[str, Any], problem: Problem, generator: np.random.Generator
 ) -> Restraints:
     """Return the checked options, with a seed if features are selected at random."""
+    strength = options["random_strength"]
     restraints = Restraints(
         options["min_child_weight"],
         options["min_split_gain"],
+        random_strength=strength,
+        jitter_key=draw_key(generator) if strength else 0,
         direction=_directions(options["monotonic_cst"], problem),
         together=_groups(options["interaction_cst"], problem),
         feature_costs=read_feature_costs(options, problem.names, problem.n_features),

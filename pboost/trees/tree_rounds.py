@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -138,6 +139,8 @@ class Rounds:
         self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
         self.stack = np.empty(len(self.slot_of), dtype=STACK)
         self.free = np.empty(self.n_slots, dtype=np.int32)
+        #: Standard deviation of the jitter of scores, with `random_strength`.
+        self.jitter = 0.0
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
         #: With softmax, gradients of one class, which replace targets; see `take`.
@@ -262,6 +265,8 @@ class Rounds:
         self.comparisons = self.bound_of(self.number)
         *units, bits = boost.units(self, self.steepest, self.most_curved)
         self._begin(rows, *units)
+        if self.restraints.random_strength:
+            self.jitter = self._jitter(self.root_squares(rows))
         self._count_in(*units)
         self._grow_nodes()
         if len(rows) < self.n_used:
@@ -277,7 +282,7 @@ class Rounds:
 
     def _begin(self, rows: IntArray, of_gradient: float, of_curvature: float) -> None:
         """Pack the derivatives of all rows in these units, and make a root of the listed rows."""
-        if self.steps.shrinkage:
+        if self.square_scale:
             self.note_squares(of_gradient, self.square_scale)
         boost.pack(self, of_gradient, of_curvature)
         if len(rows) < self.n_used:
@@ -442,11 +447,27 @@ class Rounds:
 
     @property
     def square_scale(self) -> float:
-        """Factor of the squared gradients; 0 without `leaf_shrinkage`."""
-        if not self.steps.shrinkage:
+        """Factor of the squared gradients; 0 if they are not needed."""
+        if not (self.steps.shrinkage or self.restraints.random_strength):
             return 0.0
         is_weighted = self.weight is not None and not self.are_copies
         return shrinkage.square_scale(self.is_wide, is_weighted, self.n_copies)
+
+    def root_squares(self, rows: IntArray) -> float:
+        """Return the sum of the squared gradients of the rows on which a tree is grown."""
+        squares = self.squares if len(rows) == len(self.y) else self.squares[rows]
+        return float(squares.sum())  # exact, because these are integers
+
+    def _jitter(self, squares: float) -> float:
+        """Return the standard deviation of the jitter of split scores.
+
+        It is proportional to the typical Newton step and falls with the number of rounds.
+        """
+        step = squares / self.square_scale / self.node["curvature"][0] * self.steps.row_weight
+        # A product, because powers and exponentials differ between platforms.
+        decay = math.prod([1.0 - self.steps.rate] * ((self.number - 1) // self.per_round))
+        rest = self.total / self.steps.row_weight * decay
+        return self.restraints.random_strength * math.sqrt(step) * (rest / (1.0 + rest))
 
     def leaf_sums(self, nodes: Array) -> FloatArray:
         """Return the integer sums of squared gradients and weights; 0 in inner nodes."""

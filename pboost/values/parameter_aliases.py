@@ -125,6 +125,7 @@ PEERS = {
     ),
     "leaf_update": Peers(catboost="leaf_estimation_method"),
     "leaf_shrinkage": NONE,
+    "random_strength": Peers(catboost="random_strength"),
     "l2_regularization": Peers(
         "l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"
     ),

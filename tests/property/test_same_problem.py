@@ -139,7 +139,7 @@ def recoded(fit, y):
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = (
-    "the order of the rows, unless rows are drawn at random. Bootstrap samples, subsamples, folds"
+    "the order of the rows, unless rows are drawn at random. Bootstrap samples, folds"
 )
 COUNTED = (
     "parameters that count rows: ``min_samples_leaf``, ``min_samples_split``, "
@@ -155,6 +155,7 @@ IN_UNIT = (
 )
 BETWEEN = "a new row between these values can therefore take the other branch"
 VALUES = "and gaussian observations depend on the values of the features"
+HASHED = "``subsample`` in gradient boosting draws other rows"
 NOISE = "``pb.weak.linear``, in which the search depends on the number of rows at a node"
 DIFFERENCES = {
     ("units", IN_UNIT): (
@@ -168,19 +169,18 @@ DIFFERENCES = {
         "pruned_cart",
         "forest",
         "bagging",
-        "stagewise bag",
         "sbpmt",
         "within",
     ),
     ("copies", DRAWN): ("pruned_cart", "forest", "bagging", "sbpmt", "within"),
     ("copies", COUNTED): (
         "adaboost held out",
-        "stagewise bag",
         "probit_tree",
         "cart min_samples_leaf",
     ),
     ("copies", MULTIPLES): (
         "stagewise log_loss",
+        "stagewise bag",
         "stagewise exponential",
         "stagewise probit",
         "stagewise squared_error",
@@ -193,6 +193,16 @@ DIFFERENCES = {
     ),
     ("copies", NOISE): ("adaboost linear",),
     ("recoded", BETWEEN): ("forest", "bagging"),
+    ("recoded", HASHED): (
+        "stagewise log_loss",
+        "stagewise squared_error",
+        "stagewise softmax",
+        "stagewise squared_error of numbers",
+        "stagewise l2_regularization",
+        "stagewise min_child_weight",
+        "stagewise min_split_gain",
+        "stagewise bag",
+    ),
     ("recoded", VALUES): (
         "adaboost gaussian",
         "adaboost affine",

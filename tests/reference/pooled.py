@@ -68,11 +68,21 @@ class Pooled(Grown):
         pool = np.zeros(len(cuts), dtype=np.float32)
         for own in gains:
             pool += np.where(np.isnan(own), np.float32(0), own)
+        sums = [self.sums(at) for _, at in level]
+        of_level = sum(g * g / (h + self.l2) for g, h in sums)
         share = np.float32(self.pooling[1])
         rest = np.float32(1) - share
         for (path, at), own in zip(level, gains, strict=True):
             self.used[*path, 0] = self.used[*path, 1] = frozenset()
             value = rest * own + share * pool
+            if self.jitter:
+                depth = len(path)
+                value = [
+                    np.float32(self.jittered(of_level + float(v), depth, cut.feature))
+                    if v == v
+                    else v
+                    for v, cut in zip(value, cuts, strict=True)
+                ]
             if not np.isnan(value).all():
                 k = int(np.nanargmax(value))
                 actual[path] = self.taken(cuts[k], at, path, bounds, float(own[k]))

@@ -33,6 +33,9 @@ class Columns(NamedTuple):
         return self.n_bins[j] if self.special[j] & HOLES else -1
 
 
+GOLDEN = 0x9E3779B97F4A7C15
+
+
 class Cut(NamedTuple):
     score: tuple[float, float]  # numerator and divisor
     feature: int
@@ -83,7 +86,10 @@ class Grown:
         reported=1.0,
         comparisons=None,
         mass=None,
+        jitter=0.0,
+        jitter_key=0,
     ):
+        self.jitter, self.stream = jitter, (jitter_key, number)
         self.feature_costs, self.paid, self.tradeoff = (
             feature_costs,
             paid,
@@ -260,7 +266,25 @@ class Grown:
         weight = 2.0 / self.reported * self.unit * self.scale[0] * np.cumsum(self.weight[rows])[-1]
         return gain / price if self.tradeoff is None else gain - self.tradeoff * weight * price
 
+    def jittered(self, score, depth, j):
+        """Return the square root of a score, plus the jitter of the feature at this depth."""
+        key, number = self.stream
+        start = stream(key, depth, number)
+        words = [mix((start + GOLDEN * (2 * j + k + 1)) % 2**64) for k in range(2)]
+        total = sum(word >> 16 * k & 0xFFFF for word in words for k in range(4))
+        return math.sqrt(max(score, 0.0)) + self.jitter * 1.2247448713915890 * (
+            total / 65535.0 - 4.0
+        )
+
     def best(self, rows, path, bounds, counted):
+        if self.feature_costs is None and self.jitter:
+            cuts = [self.best_of(rows, path, bounds, counted, [j]) for j in self.of_node(path)]
+            cuts = [cut for cut in cuts if cut is not None]
+
+            def value(cut):
+                return self.jittered(cut.score[0] / cut.score[1], len(path), cut.feature)
+
+            return max(cuts, key=value, default=None)
         if self.feature_costs is None:
             return self.best_of(rows, path, bounds, counted, self.of_node(path))
         best, maximum = None, -math.inf if self.tradeoff is None else 0.0
@@ -422,16 +446,19 @@ def mix(x):
     return x ^ x >> 31
 
 
-def drawn(among, wanted, stream):
+def stream(key, node, number):
+    """Return the start of a stream of random words."""
+    return mix((mix((key + GOLDEN * (node + 1)) % 2**64) + GOLDEN * (number + 1)) % 2**64)
+
+
+def drawn(among, wanted, keys):
     """Return so many, in their order, drawn without repetition; all where there are no more."""
     among = list(among)
     if wanted >= len(among):
         return among
-    key, path, number = stream
-    golden = 0x9E3779B97F4A7C15
-    start = mix((mix((key + golden * (path + 1)) % 2**64) + golden * (number + 1)) % 2**64)
+    start = stream(*keys)
     for i in range(wanted):
-        share = (mix((start + golden * (i + 1)) % 2**64) >> 11) * 2.0**-53
+        share = (mix((start + GOLDEN * (i + 1)) % 2**64) >> 11) * 2.0**-53
         j = i + int(share * (len(among) - i))
         among[i], among[j] = among[j], among[i]
     return sorted(among[:wanted])
@@ -491,10 +518,12 @@ def fit(
     paid = [set() for _ in y]
     if held.get("feature_costs") is not None:
         held = {**held, "paid": paid, "weight": weight, "reported": loss.reported}
-    bounds = held.pop("comparisons", None)
+    bounds, jitters = held.pop("comparisons", None), held.pop("jitters", None)
     for t in range(n_estimators):
         if bounds is not None:
             held |= comparing(bounds, t, weight)
+        if jitters is not None:
+            held["jitter"] = jitters[t]
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
         parts = columns, gradient, curvature, rows, depth, min_samples_leaf, l2, smoothing, bits

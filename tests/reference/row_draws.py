@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 WORD = 2**64
@@ -14,19 +15,23 @@ def mix(x):
     return x ^ x >> 31
 
 
-def part_of(feature, code):
-    """Return the hash of a bin of a feature."""
-    return mix(0x9E3779B97F4A7C15 * (code + 1 + 256 * feature) % WORD)
+def bits(value):
+    """Return the bits of a number."""
+    return struct.unpack("<Q", struct.pack("<d", 0.0 if value == 0 else value))[0]
 
 
-def hash_of(codes, codes_of_zero, target):
-    """Return the hash of a row with these codes, given the codes of the value 0."""
+def hash_of(lowest, lowest_of_zero, target):
+    """Return the hash of a row.
+
+    `lowest` has the smallest value of the row's bin in each feature (NaN if it is missing), and
+    `lowest_of_zero` that of the bin of 0.
+    """
     total = 0
-    for j, (code, zero) in enumerate(zip(codes, codes_of_zero, strict=True)):
-        total += part_of(j, code) - part_of(j, zero)
+    for j, pair in enumerate(zip(lowest, lowest_of_zero, strict=True)):
+        own, zero = (mix((bits(v) + 0x9E3779B97F4A7C15 * (j + 1)) % WORD) for v in pair)
+        total += own - zero
     if target is not None:
-        (bits,) = struct.unpack("<Q", struct.pack("<d", target))
-        total += mix(0 if target == 0 else bits)
+        total += mix(bits(math.frexp(target)[0]))
     return mix(total % WORD)
 
 

@@ -151,12 +151,13 @@ def test_refused():
 
 def test_number_of_trees(monkeypatch):
     """With little noise there are more trees; settings have the number."""
-    for name, value in (("DECIDED_AFTER", 6), ("DECIDED_BY", 3), ("FEW_ROUNDS", 8)):
+    for name, value in (("DECIDED_BY", 3), ("FEW_ROUNDS", 8)):
         monkeypatch.setattr(boosting_loop, name, value)
-    monkeypatch.setattr(boosting_loop, "MANY_ROUNDS", 12)
     X, _, _ = table()
-    noise = np.random.default_rng(0).integers(0, 2, len(X))
-    for y, expected in ((np.nan_to_num(X[:, 0]) > 0, 12), (noise, 8)):
+    noise, signal = np.random.default_rng(0).integers(0, 2, len(X)), np.nan_to_num(X[:, 0]) > 0
+    cases = (noise, 0.6, 8), (signal, 1.0, 12), (signal, 0.6, 20)
+    for y, least, expected in cases:
+        monkeypatch.setattr(boosting_loop, "MORE_ROUNDS", ((6, 0.6, 12), (10, least, 20)))
         model = fit(X, y, n_estimators="auto")
         assert len(model.trees) == model.settings["n_estimators"] == expected
         assert_same_model(model, fit(X, y, n_estimators=expected))

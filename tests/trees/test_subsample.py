@@ -27,13 +27,17 @@ def fit(X, y=None, **options):
 def test_draws_are_those_of_the_twin():
     X, label, _ = table(60)
     X[:, 3] = np.abs(X[:, 3])  # 0 is in the first bin
-    y = np.where(label > 0, 1.5, -0.0)
+    y = np.where(label > 0, 1.5, -0.0) * 2.0 ** np.arange(60)
     columns = pb.data.bin_columns(X)
-    zero = [int((np.nan_to_num(columns.upper[j], nan=1.0) < 0).sum()) for j in range(4)]
+    ranges = [columns.bin_ranges(j) for j in range(4)]
+    zero = [lower[min((upper < 0).sum(), len(upper) - 1)] for lower, upper in ranges]
+    lowest = [
+        [np.append(ranges[j][0], np.nan)[columns.codes[j, i]] for j in range(4)] for i in range(60)
+    ]
     for target in (y, None):
         hashes = row_hashes(columns, target)
         expected = [
-            twin.hash_of(columns.codes[:, i].tolist(), zero, None if target is None else y[i])
+            twin.hash_of(lowest[i], zero, None if target is None else y[i])
             for i in range(60)
         ]
         assert hashes.tolist() == expected
@@ -59,6 +63,7 @@ def test_splits_come_from_drawn_rows_and_values_from_all(options):
     options |= {"n_estimators": 1, "learning_rate": 1.0, "task": "regression", "max_depth": 3}
     if "search" not in options:
         options |= {"l2_regularization": 0.0, "leaf_shrinkage": 0.0, "growth": "independent"}
+        options["random_strength"] = 0.0
     model = fit(X, y, **options)
     hashes = row_hashes(pb.data.bin_columns(X), y)
     drawn = RowDraws(hashes, 0.6, int(np.random.default_rng(0).integers(2**64, dtype=np.uint64)))
