@@ -101,7 +101,7 @@ def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
     plain: list[list[object]] = []
     for group in cost_groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
-        if isinstance(pair[1], str | int | np.integer):  # a group of two features
+        if isinstance(pair[1], str | int | np.integer):  # two features, not a name and a group
             pair = None, group
         called = None if pair[0] is None else str(pair[0])
         plain.append([called, list(named_columns(name, pair[1]))])

@@ -92,7 +92,7 @@ def any_folds(
 
 
 def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:
-    """Assign shuffled rows to folds in turn, one stratum after the other."""
+    """Shuffle the rows of each stratum, and assign them to the folds in turn."""
     order = np.concatenate([rng.permutation(rows) for rows in strata])
     test_fold = np.empty(len(order), np.int32)
     test_fold[order] = np.arange(len(order)) % folds
@@ -300,7 +300,7 @@ class HoldOut(NamedTuple):
 def _entries_held_out(
     entries: Entries, listed: NDArray[np.intp], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Select a random part of the rows of the listed entries, and return all their entries.
+    """Select random rows among the listed entries, and return all entries of the selected rows.
 
     The rows are stratified by their most probable class; classes with one row are skipped.
     """

@@ -32,7 +32,7 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def row_hashes(columns: SortedColumns | BinnedColumns, target: Array | None) -> NDArray[np.uint64]:
     """Return a hash (n,) of the bins and the target of each row.
 
-    It is a sum over the features, to which the bin that contains 0 adds nothing.
+    The hash is a sum over the features. The bin that contains 0 contributes nothing.
     """
     total = np.zeros(columns.n_rows, dtype=np.uint64)
     for j, codes in enumerate(columns.codes):
@@ -41,7 +41,7 @@ def row_hashes(columns: SortedColumns | BinnedColumns, target: Array | None) -> 
         parts -= parts[min(int((upper < 0).sum()), max(len(upper) - 1, 0))]
         total += parts[codes]
     if target is not None:
-        total += mix((target + 0.0).view(np.uint64))  # -0.0 + 0.0 is 0.0
+        total += mix((target + 0.0).view(np.uint64))  # adding 0.0 turns -0.0 into 0.0
     return mix(total)
 
 

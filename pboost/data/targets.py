@@ -190,7 +190,7 @@ def rows_by_label(label: Array, weights: FloatArray | None, classes: Any) -> Int
 
 
 def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str) -> Classes:
-    """Return the checked classes, or the targets of a regression as `label`, and the weights."""
+    """Return the checked targets and weights. Regression targets are in the field `label`."""
     if task == "regression":
         targets = as_targets(numbers_given(y), n)
         return Classes(None, targets, as_weights(sample_weight, n))

@@ -193,7 +193,7 @@ class Problem:
         return replace(self, y=np.ldexp(y, -exponent), exponent=exponent)
 
     def in_sums(self) -> Problem:
-        """Return the problem with one-hot encoded categories, as sums of features need it."""
+        """One-hot encode the categorical features, for models with sums of features."""
         levels = indicators_of(self.table)
         if levels is None:
             return self
@@ -295,9 +295,8 @@ class Problem:
         """Return the data of a boosted model: the rows of positive weight.
 
         Rows are sorted by class, class -1 first, otherwise in the original order. The class of a
-        row then follows from its number, and a histogram needs one weight per cell. With `project`,
-        nodes compare projections of the features. Multiclass data also contain the class of each
-        row.
+        row then follows from its number. With `project`, nodes compare projections of the features.
+        Multiclass data also contain the class of each row.
         """
         X, n = self.columns, self.n_rows
         rows, n_negative = self._rows_by_class()

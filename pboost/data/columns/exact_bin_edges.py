@@ -48,7 +48,7 @@ class Keys(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Nonempty cells in order: smallest and largest keys, numbers of rows, and weights."""
+    """Nonempty cells in increasing order, with their key ranges, row counts and weights."""
 
     lowest: NDArray[np.uint64]
     highest: NDArray[np.uint64]
@@ -57,14 +57,14 @@ class Cells(NamedTuple):
 
 
 class CellQuery(NamedTuple):
-    """The value ranges that are divided further, and whose rows are counted.
+    """Cells to divide into smaller cells, whose rows are counted in the next pass.
 
     Attributes
     ----------
     lowest, highest : ndarray of uint64, shape (m,)
         First and last key of each cell.
     to : ndarray of uint8, shape (m,)
-        Number of low bits in which the keys of a smaller cell can differ.
+        Number of low key bits that vary within a smaller cell.
     """
 
     lowest: NDArray[np.uint64]
@@ -350,7 +350,7 @@ class BatchCounts:
         self._sums = {j: _Sum(asked) for j, asked in questions.items() if asked is not None}
 
     def limit(self, max_bins: int, has_missing: NDArray[np.bool_]) -> None:
-        """Set the maximum number of bins, once features with missing values are known."""
+        """Set the maximum number of bins after features with missing values are known."""
         for j, search in self._searches.items():
             search.max_bins = most_known(max_bins, has_missing[j])
 
@@ -383,7 +383,7 @@ class BatchCounts:
         return len(self._sums) > 0
 
     def bins(self, names: tuple[str, ...] | None, table: Table | None) -> BinnedColumns:
-        """Return bins with the edges found, without rows."""
+        """Return `BinnedColumns` with the exact edges and without rows."""
         ends = [
             self._searches[j].ends() if j in self._searches else level_ends(n)
             for j, n in enumerate(self._n_levels.tolist())

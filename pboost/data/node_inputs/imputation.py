@@ -136,7 +136,7 @@ def column_moments(
 
 
 def as_sigma(sigma: ArrayLike | None) -> Array:
-    """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
+    """Return standard deviations as float64 of shape (), (d,) or (n, d).
 
     A standard deviation of 0 means an exact value. Missing values may be NaN.
 

@@ -236,7 +236,7 @@ class StoredInputs(Inputs):
 
     @classmethod
     def from_digits(cls, digits: bytes, n_terms: int) -> Array:
-        """Return the treatment of missing values from bytes, for a number of terms."""
+        """Decode the treatment of missing values of `n_terms` terms from bytes."""
         raise NotImplementedError
 
     @classmethod
@@ -408,7 +408,7 @@ class Subsets(Inputs):
     def of_tests(
         cls, n_columns: int, column: IntArray, member: NDArray[np.uint64]
     ) -> tuple[IntArray, Self | None]:
-        """Return the input of each node, and the distinct sets, or None without sets.
+        """Return the input of each node and the distinct sets (None if there are no sets).
 
         `column` (m,) contains the features of the nodes, and `member` (m, 4) their sets, which are
         empty for a split by threshold.

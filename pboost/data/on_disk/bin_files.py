@@ -119,7 +119,7 @@ def bin_files(
     Raises
     ------
     ValueError, TypeError
-        If a file or batch is invalid or does not have the features of the first, a target is
+        If a file or batch is invalid or has other features than the first batch, a target is
         missing, or a value is infinite; the message names the batch. Also raised if the batches
         change between two passes.
     FileExistsError
@@ -215,7 +215,7 @@ def _encoding(
 
 
 class NumbersError(Exception):
-    """Raised if a batch contains regression targets after batches with possible classes."""
+    """Raised if a batch has regression targets, but earlier targets were read as classes."""
 
 
 @dataclass(slots=True)

@@ -487,7 +487,7 @@ class BatchReader:
         return features_as_trained(features, self.trained)
 
     def _alike(self, features: Features, undeclared: list[int]) -> tuple[Features, list[int]]:
-        """Return rows with the features of the first batch, in its order."""
+        """Return the rows with the features in the order of the first batch."""
         if self._trained is None:
             self._trained = Trained(features.names, features.n_features)
         self._check_names(features)

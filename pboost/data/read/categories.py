@@ -117,7 +117,7 @@ def without_absent(
 ) -> tuple[Array, Table]:
     """Remove categories that no row of positive weight has; return values and table.
 
-    The values of other rows with these categories become missing.
+    In rows of weight 0, these categories become missing values.
     """
     values, levels = values.copy(), list(table.categories)
     for j, level_values in enumerate(levels):
@@ -229,7 +229,7 @@ def _place_values(
 
 
 def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | None:
-    """Return the strings of a column and the mask of missing values, or None without strings."""
+    """Return strings and a mask of missing values, or None if the column has no strings."""
     if values.dtype.kind not in "OUT":
         return None
     strings = values.tolist()

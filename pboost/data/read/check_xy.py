@@ -208,7 +208,7 @@ def find_holes(features: Features) -> NDArray[np.bool_] | None:
 
 
 def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
-    """Raise ValueError for the first wrong value."""
+    """Raise ValueError for the first invalid value."""
     values = features.values
     for j in range(values.shape[1]):
         wrong = np.flatnonzero(is_wrong(values[:, j]))

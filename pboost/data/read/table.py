@@ -247,8 +247,8 @@ class Table:
     ) -> Table | None:
         """Return the table stored in a model file, or None.
 
-        Strings can be objects. They are converted to one array per feature, in total of at most
-        `max_bytes`.
+        Strings can be objects. They are converted to one array per feature, with a total size of at
+        most `max_bytes`.
         """
         stored_arrays = [arrays[name] for name in cls.stored if name in arrays]
         if not stored_arrays:
