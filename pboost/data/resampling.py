@@ -54,8 +54,8 @@ def assign_folds(
     name = repr(values[sizes.index(rarest)].item())
     if rarest < (2 if len(sizes) == 2 else 1):
         raise ValueError(
-            f"y: expected enough rows{weighed} of two classes for each training set, got {rarest} "
-            f"of class {name}"
+            f"y: expected more rows{weighed} of each class, so that all training sets contain two "
+            f"classes, got {rarest} of class {name}"
         )
     if folds > max(sizes):
         raise ValueError(
@@ -236,7 +236,7 @@ def make_bags(
     entries: Entries | None = None,
     name: str = "max_samples",
 ) -> Bags:
-    """Return the samples for a checked fraction or number of rows; `name` is the option."""
+    """Return the samples for a checked fraction or number of rows; `name` is used in messages."""
     replace = check_flag("bootstrap", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)

@@ -72,7 +72,7 @@ def digest_of(columns: object, weights: FloatArray | None) -> Digest | None:
 
 
 def digest_of_rows(values: Floats, rows: IntArray | None = None) -> Digest:
-    """Return the digest of rows of a matrix, by default all.
+    """Return the digest of rows of a matrix. The default is all rows.
 
     Only rows with small hashes of the first columns are read completely.
     """

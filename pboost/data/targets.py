@@ -77,7 +77,7 @@ class Entries:
 
 
 class Classes(NamedTuple):
-    """Class labels, and the class and weight of each entry (of each row if `entries` is None)."""
+    """Class labels, and the class and weight of each row (or entry, if `entries` is set)."""
 
     classes: Any  # None for a regression
     label: Array
@@ -380,7 +380,7 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
 
 
 class RowWeights(NamedTuple):
-    """Weights of rows, as stored in `TrainingData`."""
+    """Row weights in the form that `TrainingData` stores."""
 
     weight: FloatArray
     fixed: NDArray[np.int64]
@@ -422,9 +422,10 @@ def weight_of_copy(weights: FloatArray | None) -> float:
 def unit_of(
     greatest: float, mean: float, smallest: float, rest: Callable[[float], float | None]
 ) -> float:
-    """Compute the unit for `weight_of_copy`; `mean` and `smallest` are fractions of the maximum.
+    """Compute the unit for `weight_of_copy`.
 
-    ``rest(unit)`` returns `least_rest` of all weights.
+    `mean` and `smallest` are fractions of the maximum `greatest`. ``rest(unit)`` returns
+    `least_rest` of all weights.
     """
     unit = smallest
     while unit * MOST_COPIES > mean:

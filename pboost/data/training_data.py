@@ -216,7 +216,7 @@ class Problem:
         return None, rows
 
     def values(self, rows: Array) -> Floats:
-        """Return rows of X, or for binned columns a value in the bin of each entry."""
+        """Return the values of rows of X. Binned columns return a value inside each bin."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
         source, listed = self.source(rows)
@@ -317,7 +317,7 @@ class Problem:
             if exact:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
-                # Weight the bins: a row of weight k counts as k copies.
+                # Compute the bin edges with weights: a row of weight k counts as k copies.
                 fixed = self._weighed(rows).fixed.copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
         # Allocate weights after sorting, which needs the most memory.
@@ -466,7 +466,7 @@ class TrainingData:
         weights = self.problem.weights
         if weights is None:
             return np.ones(self.n_rows)
-        # Scale, so that the sum does not overflow.
+        # Scale the weights, because their sum could overflow.
         return np.ldexp(weights[self.rows], -self.weight_exponent)
 
     def class_sums(self) -> tuple[float, float]:

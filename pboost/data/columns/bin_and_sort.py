@@ -189,7 +189,7 @@ def columns_sorted(
     workers: Workers,
     projections: Projections | None = None,
 ) -> SortedColumns:
-    """Do the work of `sorted_columns` on existing worker threads."""
+    """Run `sorted_columns` on existing worker threads."""
     gather, d = _gathering(features.values, projections)
     n_levels, n_missing = counted(features, d, projections is None)
     order = _sorted(gather, d, rows, workers, n_missing)

@@ -145,7 +145,7 @@ class SortedColumns(_Columns):
 
     All arrays except `source` are read-only. Columns that you construct yourself or unpickle are
     validated, which takes less time than sorting. Writable arrays are copied; read-only memory maps
-    (``numpy.memmap`` with ``mode="r"``) are not.
+    (``numpy.memmap`` with ``mode="r"``) are not copied.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class SortedColumns(_Columns):
             return self.select_among(rows, max_bins, workers)
 
     def select_among(self, rows: IntArray, max_bins: int, workers: Workers) -> SortedColumns:
-        """Do the work of `select` on existing worker threads."""
+        """Run `select` on existing worker threads."""
         order = self.select_order(rows, workers)
         n_missing = n_levels = None
         if self.special is not None:

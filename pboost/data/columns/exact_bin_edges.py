@@ -28,7 +28,7 @@ CELLS = 1 << 18
 #: A cell is divided by at least this number of bits.
 LEAST_BITS = 2
 _SIGN = np.uint64(1 << 63)
-#: Fraction of its target weight at which a bin is full, as in `binning.bin_columns`.
+#: A bin is full at this fraction of its target weight, as in `binning.bin_columns`.
 _SLACK = 1.0 - 1e-9
 
 
@@ -98,7 +98,7 @@ def _values(key: NDArray[np.uint64]) -> FloatArray:
 
 
 def count_cells(keys: Keys, question: CellQuery) -> Cells:
-    """Count the rows of a partition in the cells of a query."""
+    """Count the rows of a partition in each cell of a query."""
     key, mass = keys
     start = np.searchsorted(key, question.lowest, "left")
     size = np.searchsorted(key, question.highest, "right") - start
@@ -132,7 +132,7 @@ def _runs(
     if len(question.to) > 1:
         is_new |= cell[1:] != cell[:-1]
     border = np.flatnonzero(is_new).astype(np.int64)
-    some = min(len(key), 1)  # without keys there are no cells
+    some = min(len(key), 1)  # 0 if there are no keys
     return (
         np.concatenate([np.zeros(some, np.int64), border + 1]),
         np.concatenate([border, np.full(some, len(key) - 1, np.int64)]),
@@ -166,7 +166,7 @@ class EdgeSearch:
         to = 64 - (self._at_once.bit_length() - 1)
         self._asked: CellQuery | None = CellQuery(first, last, np.array([to], dtype=np.uint8))
         self._cuts = False
-        #: For each bin, the smallest and largest cumulative weight at which it can end.
+        #: Lower and upper limits of the cumulative weight at the end of each bin.
         self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
 
     def question(self) -> CellQuery | None:

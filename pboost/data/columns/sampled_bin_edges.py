@@ -31,8 +31,8 @@ def rows_of_edges(
 ) -> tuple[NDArray[np.intp] | None, bool]:
     """Return the rows that determine the bin edges, and whether a hashed row has a missing value.
 
-    For small data, all rows are used and the result is None, False. Otherwise select the rows of positive weight with the `SAMPLE_ROWS` smallest hashes. `fixed` contains
-    the weights, or is empty.
+    For small data, return None (all rows) and False. Otherwise return the rows of positive weight
+    with the `SAMPLE_ROWS` smallest hashes. `fixed` contains the weights, or is empty.
     """
     if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:
         return None, False

@@ -34,8 +34,8 @@ def known_sigma(
 ) -> FloatArray:
     """Return standard deviations with 0 for missing values and categorical features.
 
-    `sigma` is a number, or an array by column or by cell; `values` returns X. Raises ValueError for
-    NaN at a known value, or a positive number for a category.
+    `sigma` is a number, or an array by column or by cell; `values` returns X. Raises ValueError if
+    a known value has NaN, or a category has a positive number.
     """
     levels = [] if table is None else [j for j, of in enumerate(table.categories) if of is not None]
     if not sigma.ndim:

@@ -62,7 +62,7 @@ class ColumnNames(Sequence[str]):
 class Inputs:
     """Numbers computed from a row; node ``i`` of a model compares input ``feature[i]``."""
 
-    #: Explanation of the certificate, empty for most inputs.
+    #: Text that explains the certificate. It is empty for most inputs.
     note = ""
 
     @property
@@ -83,7 +83,7 @@ class Inputs:
         raise NotImplementedError
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return the influence of each feature listed by `columns_read` on its input.
+        """Return the influence of features on their input, in the order of `columns_read`.
 
         `spread` (d,) contains the standard deviations of the features, or is None.
         """
@@ -367,7 +367,7 @@ MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
-#: Number of 64-bit words in a bit set of at most `MOST_LEVELS` categories.
+#: Number of 64-bit integers in a bit set of at most `MOST_LEVELS` categories.
 WORDS = 4
 #: Threshold of a split on a set of categories.
 HALF = 0.5
@@ -388,7 +388,7 @@ class Subsets(Inputs):
     column : ndarray of int32, shape (k,)
         Feature of each set.
     member : ndarray of uint64, shape (k, 4)
-        Bit sets: category b is in the set if bit ``b % 64`` of word ``b // 64`` is set.
+        Bit sets: category b is in the set if bit ``b % 64`` of ``member[k, b // 64]`` is set.
     """
 
     stored: ClassVar = MEMBERS

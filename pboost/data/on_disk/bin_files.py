@@ -280,7 +280,7 @@ class _Seen:
     def count_targets(self, rows: BatchRows, workers: Workers) -> NDArray[np.uint64]:
         """Count the rows, by class in a classification, and return the hashes of their features.
 
-        Raises NumbersError if the targets turn out to be a regression.
+        Raises NumbersError if the targets are a regression.
         """
         numbers = self.numbers_of(rows)
         hashed, with_targets = row_hashes(rows.values, numbers, workers)

@@ -272,7 +272,7 @@ def _of_files(paths: list[str]) -> Any:
 
 
 def _arrow_reader(source: Any) -> Callable[[], Iterable[Any]]:
-    """Return a function that reads a pyarrow table or dataset, with little read-ahead."""
+    """Return a function that reads a pyarrow table or dataset in batches."""
     if not hasattr(source, "get_fragments"):
         return lambda: source.to_batches(max_chunksize=BATCH_ROWS)
     _check_columns(source)

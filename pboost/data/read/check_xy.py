@@ -67,8 +67,8 @@ def as_features(X: TableLike, categorical_features: object = None) -> Features:
     Returns
     -------
     Features
-        float32 is kept; all other dtypes become float64. Copied only if necessary. Missing values
-        (None, NaN, masked) are NaN; categories are replaced by their numbers.
+        float32 is kept; other dtypes become float64. Values are copied only if necessary.
+        Missing values (None, NaN, masked) are NaN; categories are replaced by their numbers.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def check_has_rows(n: int) -> None:
 
 
 def check_finite(features: Features, missing: bool = False) -> None:
-    """Raise ValueError for the first infinite value, or missing value unless `missing` is True."""
+    """Raise ValueError for an infinite value, or for a missing value unless `missing` is True."""
     values = features.values
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]

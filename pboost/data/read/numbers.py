@@ -49,7 +49,7 @@ def are_small(numbers: Array) -> bool:
 
 
 def has_rounded(values: Array) -> bool:
-    """Return whether integers of a nested sequence may have been rounded to these floats."""
+    """Return whether the conversion to these floats may have rounded integers of a sequence."""
     if values.dtype.kind != "f" or are_small(values):
         return False
     return bool((np.abs(values) >= EXACT).any())

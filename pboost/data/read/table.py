@@ -75,7 +75,7 @@ class Table:
     #: Bytes that identify the table: equal tables have equal bytes.
     key: bytes = field(init=False, repr=False)
 
-    #: Arrays in a model file and their dtypes. None is for strings of any length.
+    #: Arrays in a model file and their dtypes. None stands for strings of any length.
     stored: ClassVar[Mapping[str, np.dtype[np.generic] | None]] = {
         "category_kind": np.dtype("|u1"),
         "category_column": np.dtype("<i4"),
