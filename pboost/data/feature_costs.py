@@ -67,7 +67,7 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
 
 
 def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
-    """Convert the option to numbers, to pairs of feature and number, or to None."""
+    """Convert `feature_costs` to numbers, to pairs of feature and number, or to None."""
     if feature_costs is None:
         return None
     if isinstance(feature_costs, Mapping):
@@ -88,7 +88,7 @@ def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
 
 
 def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
-    """Convert the option to pairs of group name (or None) and features, or to None."""
+    """Convert `cost_groups` to pairs of group name (or None) and features, or to None."""
     if cost_groups is None:
         return None
     if isinstance(cost_groups, Mapping):

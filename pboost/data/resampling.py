@@ -187,7 +187,7 @@ def times_drawn(
     is_repeated: bool,
     some: tuple[int, int] | None = None,
 ) -> NDArray[np.intp]:
-    """Return how often each of n rows is drawn. `some` restricts the result to a range of rows."""
+    """Return how often each of n rows is drawn. If given, `some` is the range of rows to return."""
     if not is_repeated:
         times = np.zeros(n, dtype=np.intp)
         times[generator.choice(n, size, replace=False, shuffle=False)] = 1

@@ -437,7 +437,7 @@ def unit_of(
 
 
 def least_rest(weights: FloatArray, unit: float) -> float | None:
-    """Return the smallest nonzero distance of ``weight / unit`` from an integer, or None."""
+    """Return the smallest nonzero distance of ``weights / unit`` from integers, or None."""
     parts = weights / unit
     left = np.abs(parts - np.rint(parts))
     return float(left[left > 1e-6].min()) if (left > 1e-6).any() else None

@@ -1,4 +1,4 @@
-"""Training data: X, y and weights, read once, and the rows in the order of a search."""
+"""Checked training data, and the rows in the order in which a split search reads them."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Problem:
         return replace(self, columns=sorted_columns(self.columns, rows, MAX_BINS, n_threads))
 
     def source(self, rows: IntArray) -> tuple[Any, IntArray]:
-        """Return the matrix of values, or None, and the rows of the matrix."""
+        """Return the matrix of values (or None), and the row numbers in this matrix."""
         if isinstance(self.columns, SortedColumns | BinnedValues):
             return self.columns.source, self.columns.rows[rows]
         if isinstance(self.columns, Features):
@@ -216,7 +216,7 @@ class Problem:
         return None, rows
 
     def values(self, rows: Array) -> Floats:
-        """Return the values of rows of X. Binned columns return a value inside each bin."""
+        """Return the values of rows of X. For binned columns, return values inside the bins."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
         source, listed = self.source(rows)
@@ -278,7 +278,7 @@ class Problem:
         )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
-        """Return sorted columns of rows."""
+        """Return sorted columns of the selected rows."""
         if isinstance(self.columns, SortedColumns):
             return self.columns.select_among(rows, MAX_BINS, workers)
         source, listed = self.source(rows)
@@ -578,7 +578,7 @@ def _begun(
 
 
 class Binning(NamedTuple):
-    """Settings of the search: kind, number of bins, and threads for binning."""
+    """Settings of the split search."""
 
     search: str
     max_bins: int
@@ -689,7 +689,7 @@ _SEARCHED: dict[Callable[..., Any], Callable[[Mapping[str, Any]], Search | None]
 
 
 def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
-    """Register a fit function that accepts prepared columns, with the search for its options."""
+    """Register the split search of a fit function that accepts prepared columns."""
 
     def declare(fit: Fit) -> Fit:
         _SEARCHED[fit] = searched

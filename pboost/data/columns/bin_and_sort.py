@@ -1,4 +1,4 @@
-"""Sort or bin the features of X, in blocks on several threads."""
+"""Sort or bin blocks of features of X on several threads."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def columns_sorted(
 
 
 def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
-    """Return the packed orders (d, n) of rows of a matrix of finite numbers."""
+    """Sort the rows of a matrix of finite numbers; return the packed orders (d, n)."""
     return _sorted(*_gathering(values, None), rows, workers)
 
 

@@ -149,8 +149,8 @@ class EdgeSearch:
     Parameters
     ----------
     max_bins : int
-        Maximum number of bins, without the bin of missing values. Can be changed until the first
-        call of `take`.
+        Maximum number of bins, not counting the bin of missing values. It can be changed before
+        the first call of `take`.
     is_weighed : bool
         Whether rows have weights.
     cells : int, optional

@@ -65,7 +65,7 @@ def known_sigma(
 
 
 def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted mean of the known values of each column, rounded.
+    """Return the rounded weighted mean of the known values of each column.
 
     The mean is 0 if a column has no known values.
     """

@@ -218,7 +218,7 @@ def random_directions(
 
 
 def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted standard deviation of the known values of each column, rounded, or 0."""
+    """Return the rounded weighted standard deviation of the known values of each column."""
     lowest, highest = column_ends(X, rows)
     # Scale by the largest deviation, because its square could overflow.
     middle = lowest / 2 + highest / 2

@@ -379,7 +379,7 @@ def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
 
 
 def _table(reader: BatchReader, seen: _Seen) -> Table | None:
-    """Return the description of the features, including which of them have missing values."""
+    """Return the description of the features, including the mask of missing values."""
     table = reader.trained.table
     if seen.has_missing.any():
         table = (table or Table.of_numbers(len(seen.has_missing))).with_holes(seen.has_missing)
@@ -389,7 +389,7 @@ def _table(reader: BatchReader, seen: _Seen) -> Table | None:
 def _exact_bins(
     reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
-    """Return bins with edges from all rows, reading the batches until all edges are exact."""
+    """Read the batches until all bin edges are exact; return the bins."""
     counts = seen.counts
     assert counts is not None
     counts.limit(max_bins, seen.has_missing)
@@ -407,7 +407,7 @@ def _exact_bins(
 def _bins(
     reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
-    """Return bins with edges from the sample of rows."""
+    """Return bins whose edges are computed from the sample."""
     values, mass = seen.sample.rows()
     if seen.has_missing.any() and seen.sample.is_part:  # as in `binned_columns`
         max_bins = min(max_bins, MOST_KNOWN)

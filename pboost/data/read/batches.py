@@ -63,7 +63,7 @@ class PartLevels:
 def part_levels(
     where: str, features: Features, undeclared: list[int], mass: NDArray[np.int64] | None
 ) -> PartLevels:
-    """Summarize the categories of some rows, given their weights in fixed point or None."""
+    """Summarize the categories of some rows. `mass` contains fixed-point weights, or is None."""
     values, d = features.values, features.n_features
     table = Table.of_numbers(d) if features.table is None else features.table
     sizes = table.n_levels.tolist()
@@ -341,7 +341,7 @@ JOINED = 32
 
 
 class UnreadLevelsError(Exception):
-    """Raised if a batch has categories before the categories of all batches are known."""
+    """Raised if a batch has categories, but the categories of all batches are not yet known."""
 
 
 class BatchRows(NamedTuple):
@@ -383,7 +383,7 @@ class BatchReader:
 
     @property
     def trained(self) -> Trained:
-        """Description of the features, once a batch has been read."""
+        """Description of the features. Available after the first batch has been read."""
         assert self._trained is not None
         return self._trained
 

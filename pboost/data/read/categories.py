@@ -284,7 +284,7 @@ def level_counts(
 def refuse_identifier(counts: NDArray[np.int64], n: int, label: str, named: str = NAMED) -> None:
     """Raise ValueError if more than half of n rows have a value that occurs once.
 
-    `named` is the hint for a column that is categorical.
+    `named` is the advice in the message if the column is categorical.
     """
     single = int(np.count_nonzero(counts == 1))
     if single > MOST_SINGLE * n:

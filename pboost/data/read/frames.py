@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pboost.data.read.numbers import PLAIN
 from pboost.values import Array, TableLike, install_hint
 
-#: Messages describe unsupported values by these texts. The keys are parts of type names.
+#: Parts of type names, and descriptions of these unsupported types for messages.
 REFUSED = {
     **dict.fromkeys(("datetime", "date", "timestamp", "period"), "dates"),
     **dict.fromkeys(("timedelta", "duration", "time", "interval"), "times or intervals"),
@@ -69,7 +69,7 @@ def of_frame(X: Any, d: int) -> list[Source]:
     """Return the sources for the columns of a data frame."""
     if hasattr(X, "iloc"):
         return [_of_pandas(X.iloc[:, j]) for j in range(d)]
-    if hasattr(X, "num_columns"):  # pyarrow; narwhals does not read its record batches
+    if hasattr(X, "num_columns"):  # pyarrow, whose record batches narwhals does not read
         return [_of_arrow(X.column(j)) for j in range(d)]
     return _of_others(X)
 
