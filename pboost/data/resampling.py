@@ -102,7 +102,7 @@ def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generato
 def hold_out(
     classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return a random part of the rows of each class, in ascending order."""
+    """Select a random part of the rows of each class; return them in ascending order."""
     return np.sort(np.concatenate(held_of_classes(classes, share, generator)))
 
 

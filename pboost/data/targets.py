@@ -53,7 +53,7 @@ from pboost.values.options import (
 
 #: Tolerance of the sum of the probabilities of a row.
 SLACK = 1e-6
-#: Maximum ratio of the mean weight to a common unit.
+#: Maximum ratio of the mean weight to a common unit of all weights.
 MOST_COPIES = 1000.0
 
 

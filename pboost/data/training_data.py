@@ -507,7 +507,7 @@ class TrainingData:
         return self.problem.thresholds(feature, low, high)
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
-        """Return the data for weak learners that create inputs; `joined` merges these inputs."""
+        """Return the data for weak learners that create inputs. `joined` merges the inputs."""
         check_summed(self.problem.columns, "that are separators or linear")
         return replace(self, inputs=GrownInputs(joined))
 

@@ -213,7 +213,7 @@ def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
 def column_ranks(
     values: Array, rows: IntArray, order: IntArray | None, n_threads: int | None
 ) -> IntArray:
-    """Return the ranks (d, n) of rows of a matrix; equal values have equal ranks.
+    """Return the ranks (d, n) of the rows by each feature. Equal values have equal ranks.
 
     `order` is the packed order of the rows, or None to compute it.
     """

@@ -73,7 +73,7 @@ C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
 def midpoint(below: Any, above: Any) -> Any:
-    """Return thresholds t with below <= t < above, at the midpoint if it is representable.
+    """Return thresholds t with below <= t < above. Use the midpoint if representable.
 
     Missing values sort last; the threshold below them is the largest float64.
     """

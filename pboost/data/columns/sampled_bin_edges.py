@@ -20,7 +20,7 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Maximum number of distinct rows from which the edges are computed.
 SAMPLE_ROWS = 200_000
-#: Number of columns and rows per block, which fits into the L2 cache.
+#: Number of columns and rows of a block that fits into the L2 cache.
 WIDTH, HEIGHT = 32, 1000
 #: ``gather(rows, first, columns)`` writes features `first`, `first + 1`, ... to `columns`.
 Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
@@ -176,7 +176,7 @@ class RowSample:
     Attributes
     ----------
     is_part : bool
-        Whether there were more distinct rows.
+        Whether the data contain more distinct rows than the sample.
     """
 
     def __init__(self, d: int) -> None:

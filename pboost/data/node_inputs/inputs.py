@@ -537,7 +537,7 @@ class Subsets(Inputs):
 
 
 def in_set(level: FloatArray, bits: Array) -> FloatArray:
-    """Return 1.0 for categories in a set, given as a mask (256,), else 0.0; NaN if missing."""
+    """Return 1.0 for categories in a set (a mask), 0.0 for others, and NaN for missing values."""
     is_level = np.isin(level, np.arange(MOST_LEVELS))
     place = np.where(is_level, level, 0).astype(np.intp)
     return np.where(is_level, bits[place], np.nan)

@@ -278,7 +278,7 @@ class _Seen:
         return int(self.count.sum())
 
     def count_targets(self, rows: BatchRows, workers: Workers) -> NDArray[np.uint64]:
-        """Count the rows, by class in a classification, and return the hashes of their features.
+        """Count the rows, or the rows of each class; return the hashes of their features.
 
         Raises NumbersError if the targets are a regression.
         """
@@ -371,7 +371,7 @@ def _first_pass(
 
 
 def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
-    """Return the weights of rows in fixed point, or None without weights."""
+    """Return the weights of rows in fixed point, or None if there are no weights."""
     if total is None:
         return None
     assert rows.weights is not None

@@ -86,7 +86,7 @@ def has_categories(parts: Sequence[Features]) -> bool:
 
 
 def shared_levels(all_parts: PartLevels, names: tuple[str, ...] | None) -> Table:
-    """Return the description of the whole table; merge rare categories if there are too many.
+    """Return the description of the whole table. Merge rare categories if there are too many.
 
     Raises ValueError for text that looks like an identifier.
     """
@@ -187,7 +187,7 @@ FORMATS = {
 
 
 class Batch(NamedTuple):
-    """Unchecked rows of a table: X, targets, and weights or None."""
+    """Unchecked rows of a table, with their targets and optional weights."""
 
     X: TableLike
     y: object
@@ -421,7 +421,7 @@ class BatchReader:
         self._trained = self._weighs = self._is_text = self.n_known = None
 
     def find_levels(self, total: float | None) -> None:
-        """Collect the categories of all batches; `total` is the sum of the weights or None."""
+        """Collect the categories of all batches. `total` is the sum of all weights, or None."""
         parts: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:
