@@ -127,7 +127,7 @@ def digest(hashed: Digest) -> Digest:
 
 
 def merged(*digests: Digest | None) -> Digest | None:
-    """Merge digests, or return None if there is none.
+    """Merge digests. Return None if there are no digests.
 
     Counts of a row are not added, because the digests may come from the same table.
     """

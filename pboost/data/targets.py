@@ -264,7 +264,7 @@ def _soft_labels(y_proba: ArrayLike | None, classes: object) -> SoftLabels:
 
 
 def _read_frame(y_proba: Any) -> tuple[Any, FloatArray]:
-    """Return the column names of a data frame, unchanged, and its values."""
+    """Return the original column names and the values of a data frame."""
     try:
         names, columns = frame_columns(y_proba)
         numbers = [
@@ -290,7 +290,7 @@ def _check_probabilities(share: FloatArray, names: Any, maximum: float) -> None:
 
 
 def _column_labels(names: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
-    """Return the sorted class labels of n columns, and the order of the columns or None."""
+    """Return the sorted class labels of n columns, and their order (None if already sorted)."""
     if names is None:
         return np.arange(n), None
     try:
@@ -467,7 +467,7 @@ OF_TWO = ("kearns_mansour",)
 
 
 def class_criteria(n_classes: int) -> tuple[str, ...]:
-    """Return the criteria for a number of classes, the default first."""
+    """Return the criteria for a number of classes, beginning with the default."""
     return tuple(n for n in CRITERIA if n not in OF_TWO) + (OF_TWO if n_classes == 2 else ())
 
 

@@ -512,7 +512,7 @@ class TrainingData:
         return replace(self, inputs=GrownInputs(joined))
 
     def part(self, rows: NDArray[np.intp], weight: FloatArray) -> TrainingData:
-        """Return the data of a subset of the rows with new weights, without its columns."""
+        """Return a subset of the rows with new weights. `columns` remains unchanged."""
         scale, fixed = to_fixed_point(weight)
         return replace(
             self,

@@ -190,7 +190,7 @@ def is_clean(features: Features) -> bool:
 
 
 def find_holes(features: Features) -> NDArray[np.bool_] | None:
-    """Return a mask of the features with missing values, or None; reject infinities."""
+    """Return a mask of the features with missing values, or None. Reject infinities."""
     values = features.values
     has_missing: NDArray[np.bool_] | None = None
     for start in range(0, len(values), BLOCK):
@@ -297,7 +297,7 @@ def as_labels(y: object, n: int) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted class labels, two or more, and the class number of each row.
+    """Return the sorted class labels (at least two) and the class number of each row.
 
     Parameters
     ----------

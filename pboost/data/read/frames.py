@@ -33,8 +33,8 @@ class Source:
     n_rows : int
         Number of rows.
     part : callable
-        ``part(start, stop)`` returns the values of these rows: numbers, with missing values masked
-        or NaN, or objects.
+        ``part(start, stop)`` returns the values of these rows: objects, or numbers in which missing
+        values are masked or NaN.
     is_declared : bool
         Whether the dtype is categorical.
     order : ndarray or None
