@@ -1,4 +1,4 @@
-"""Imputation of missing values in sums of features; means and standard deviations of features."""
+"""Impute missing values in sums of features; compute means and standard deviations of features."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def known_sigma(
     """Return standard deviations with 0 for missing values and categorical features.
 
     `sigma` is a number, or an array by column or by cell; `values` returns X. Raises ValueError if
-    a known value has NaN, or a category has a positive number.
+    an array is NaN for a known value, or positive for a category.
     """
     levels = [] if table is None else [j for j, of in enumerate(table.categories) if of is not None]
     if not sigma.ndim:

@@ -103,7 +103,7 @@ class Inputs:
         raise NotImplementedError
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the inputs, (..., n_inputs), for independent errors.
+        """Return the standard deviations (..., n_inputs) of the inputs for independent errors.
 
         `sigma` (..., d) are the standard deviations of the features.
         """
@@ -325,7 +325,7 @@ class Indicators:
         return Table.of_numbers(len(self.column)).with_holes(self.table.has_missing[self.column])
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
-        """Sum amounts (n, ...) over the encoded columns of each feature, (d, ...)."""
+        """Sum amounts (n, ...) over the encoded columns of each feature; return (d, ...)."""
         totals = np.zeros((self.table.n_features, *amounts.shape[1:]))
         np.add.at(totals, self.column, amounts)
         return totals
@@ -342,7 +342,7 @@ def _made(table: Table) -> Indicators:
 
 
 def indicators_of(table: Table | None) -> Indicators | None:
-    """Return the one-hot encoding for a table, or None without categories."""
+    """Return the one-hot encoding for a table, or None if there are no categories."""
     return None if table is None or not table.has_levels else _made(table)
 
 
@@ -505,7 +505,7 @@ class Subsets(Inputs):
         return names[column], f"{{{level_names}}}"
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the inputs, (..., n_inputs), which are 0 for sets."""
+        """Return the standard deviations (..., n_inputs) of the inputs. They are 0 for sets."""
         certain = np.zeros((*sigma.shape[:-1], len(self.column)))
         return np.concatenate([sigma, certain], axis=-1)
 
