@@ -67,7 +67,7 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
 
 
 def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
-    """Return the option as stored in settings: numbers, pairs of feature and number, or None."""
+    """Convert `feature_costs` to numbers, to pairs of feature and number, or to None."""
     if feature_costs is None:
         return None
     if isinstance(feature_costs, Mapping):
@@ -88,7 +88,7 @@ def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
 
 
 def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
-    """Return the option as stored in settings: pairs of name (or None) and features, or None."""
+    """Convert `cost_groups` to pairs of group name (or None) and features, or to None."""
     if cost_groups is None:
         return None
     if isinstance(cost_groups, Mapping):
@@ -101,7 +101,7 @@ def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
     plain: list[list[object]] = []
     for group in cost_groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
-        if isinstance(pair[1], str | int | np.integer):  # a group of two features
+        if isinstance(pair[1], str | int | np.integer):  # two features, not a name and a group
             pair = None, group
         called = None if pair[0] is None else str(pair[0])
         plain.append([called, list(named_columns(name, pair[1]))])

@@ -54,8 +54,8 @@ def assign_folds(
     name = repr(values[sizes.index(rarest)].item())
     if rarest < (2 if len(sizes) == 2 else 1):
         raise ValueError(
-            f"y: expected enough rows{weighed} of two classes for each training set, got {rarest} "
-            f"of class {name}"
+            f"y: expected more rows{weighed} of each class, so that all training sets contain two "
+            f"classes, got {rarest} of class {name}"
         )
     if folds > max(sizes):
         raise ValueError(
@@ -92,7 +92,7 @@ def any_folds(
 
 
 def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:
-    """Assign shuffled rows to folds in turn, one stratum after the other."""
+    """Shuffle the rows of each stratum, and assign them to the folds in turn."""
     order = np.concatenate([rng.permutation(rows) for rows in strata])
     test_fold = np.empty(len(order), np.int32)
     test_fold[order] = np.arange(len(order)) % folds
@@ -102,7 +102,7 @@ def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generato
 def hold_out(
     classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return a random part of the rows of each class, in ascending order."""
+    """Select a random part of the rows of each class; return them in ascending order."""
     return np.sort(np.concatenate(held_of_classes(classes, share, generator)))
 
 
@@ -187,7 +187,7 @@ def times_drawn(
     is_repeated: bool,
     some: tuple[int, int] | None = None,
 ) -> NDArray[np.intp]:
-    """Return how often each of n rows is drawn. `some` restricts the result to a range of rows."""
+    """Return how often each of n rows is drawn. If given, `some` is the range of rows to return."""
     if not is_repeated:
         times = np.zeros(n, dtype=np.intp)
         times[generator.choice(n, size, replace=False, shuffle=False)] = 1
@@ -236,7 +236,7 @@ def make_bags(
     entries: Entries | None = None,
     name: str = "max_samples",
 ) -> Bags:
-    """Return the samples for a checked fraction or number of rows; `name` is the option."""
+    """Return the samples for a checked fraction or number of rows; `name` is used in messages."""
     replace = check_flag("bootstrap", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
@@ -300,7 +300,7 @@ class HoldOut(NamedTuple):
 def _entries_held_out(
     entries: Entries, listed: NDArray[np.intp], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Select a random part of the rows of the listed entries, and return all their entries.
+    """Select random rows among the listed entries, and return all entries of the selected rows.
 
     The rows are stratified by their most probable class; classes with one row are skipped.
     """

@@ -72,7 +72,7 @@ def digest_of(columns: object, weights: FloatArray | None) -> Digest | None:
 
 
 def digest_of_rows(values: Floats, rows: IntArray | None = None) -> Digest:
-    """Return the digest of rows of a matrix, by default all.
+    """Return the digest of rows of a matrix. The default is all rows.
 
     Only rows with small hashes of the first columns are read completely.
     """
@@ -127,7 +127,7 @@ def digest(hashed: Digest) -> Digest:
 
 
 def merged(*digests: Digest | None) -> Digest | None:
-    """Merge digests, or return None if there is none.
+    """Merge digests. Return None if there are no digests.
 
     Counts of a row are not added, because the digests may come from the same table.
     """

@@ -19,7 +19,7 @@ from pboost.values import Array, FloatArray, TableLike, Task, shown
 from pboost.values.options import Option
 
 T = TypeVar("T")
-#: Release of pboost that all processes with rows of a source must use.
+#: Version of pboost. All processes that store rows of a source must use the same version.
 RELEASE = __version__
 #: Message of fit functions that do not support partitions.
 IN_ONE_PLACE = "{} needs all rows in one place: pass rows.gather()"

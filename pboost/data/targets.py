@@ -53,7 +53,7 @@ from pboost.values.options import (
 
 #: Tolerance of the sum of the probabilities of a row.
 SLACK = 1e-6
-#: Maximum ratio of the mean weight to a common unit.
+#: Maximum ratio of the mean weight to a common unit of all weights.
 MOST_COPIES = 1000.0
 
 
@@ -77,7 +77,7 @@ class Entries:
 
 
 class Classes(NamedTuple):
-    """Class labels, and the class and weight of each entry (of each row if `entries` is None)."""
+    """Class labels, and the class and weight of each row (or entry, if `entries` is set)."""
 
     classes: Any  # None for a regression
     label: Array
@@ -190,7 +190,7 @@ def rows_by_label(label: Array, weights: FloatArray | None, classes: Any) -> Int
 
 
 def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str) -> Classes:
-    """Return the checked classes, or the targets of a regression as `label`, and the weights."""
+    """Return the checked targets and weights. Regression targets are in the field `label`."""
     if task == "regression":
         targets = as_targets(numbers_given(y), n)
         return Classes(None, targets, as_weights(sample_weight, n))
@@ -264,7 +264,7 @@ def _soft_labels(y_proba: ArrayLike | None, classes: object) -> SoftLabels:
 
 
 def _read_frame(y_proba: Any) -> tuple[Any, FloatArray]:
-    """Return the column names of a data frame, unchanged, and its values."""
+    """Return the original column names and the values of a data frame."""
     try:
         names, columns = frame_columns(y_proba)
         numbers = [
@@ -290,7 +290,7 @@ def _check_probabilities(share: FloatArray, names: Any, maximum: float) -> None:
 
 
 def _column_labels(names: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
-    """Return the sorted class labels of n columns, and the order of the columns or None."""
+    """Return the sorted class labels of n columns, and their order (None if already sorted)."""
     if names is None:
         return np.arange(n), None
     try:
@@ -380,7 +380,7 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
 
 
 class RowWeights(NamedTuple):
-    """Weights of rows, as stored in `TrainingData`."""
+    """Row weights in the form that `TrainingData` stores."""
 
     weight: FloatArray
     fixed: NDArray[np.int64]
@@ -422,9 +422,10 @@ def weight_of_copy(weights: FloatArray | None) -> float:
 def unit_of(
     greatest: float, mean: float, smallest: float, rest: Callable[[float], float | None]
 ) -> float:
-    """Compute the unit for `weight_of_copy`; `mean` and `smallest` are fractions of the maximum.
+    """Compute the unit for `weight_of_copy`.
 
-    ``rest(unit)`` returns `least_rest` of all weights.
+    `mean` and `smallest` are fractions of the maximum `greatest`. ``rest(unit)`` returns
+    `least_rest` of all weights.
     """
     unit = smallest
     while unit * MOST_COPIES > mean:
@@ -436,7 +437,7 @@ def unit_of(
 
 
 def least_rest(weights: FloatArray, unit: float) -> float | None:
-    """Return the smallest nonzero distance of ``weight / unit`` from an integer, or None."""
+    """Return the smallest nonzero distance of ``weights / unit`` from integers, or None."""
     parts = weights / unit
     left = np.abs(parts - np.rint(parts))
     return float(left[left > 1e-6].min()) if (left > 1e-6).any() else None
@@ -466,7 +467,7 @@ OF_TWO = ("kearns_mansour",)
 
 
 def class_criteria(n_classes: int) -> tuple[str, ...]:
-    """Return the criteria for a number of classes, the default first."""
+    """Return the criteria for a number of classes, beginning with the default."""
     return tuple(n for n in CRITERIA if n not in OF_TWO) + (OF_TWO if n_classes == 2 else ())
 
 

@@ -1,4 +1,4 @@
-"""Training data: X, y and weights, read once, and the rows in the order of a search."""
+"""Checked training data, and the rows in the order in which a split search reads them."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Problem:
         return replace(self, y=np.ldexp(y, -exponent), exponent=exponent)
 
     def in_sums(self) -> Problem:
-        """Return the problem with one-hot encoded categories, as sums of features need it."""
+        """One-hot encode the categorical features, for models with sums of features."""
         levels = indicators_of(self.table)
         if levels is None:
             return self
@@ -208,7 +208,7 @@ class Problem:
         return replace(self, columns=sorted_columns(self.columns, rows, MAX_BINS, n_threads))
 
     def source(self, rows: IntArray) -> tuple[Any, IntArray]:
-        """Return the matrix of values, or None, and the rows of the matrix."""
+        """Return the matrix of values (or None), and the row numbers in this matrix."""
         if isinstance(self.columns, SortedColumns | BinnedValues):
             return self.columns.source, self.columns.rows[rows]
         if isinstance(self.columns, Features):
@@ -216,7 +216,7 @@ class Problem:
         return None, rows
 
     def values(self, rows: Array) -> Floats:
-        """Return rows of X, or for binned columns a value in the bin of each entry."""
+        """Return the values of rows of X. For binned columns, return values inside the bins."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
         source, listed = self.source(rows)
@@ -278,7 +278,7 @@ class Problem:
         )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
-        """Return sorted columns of rows."""
+        """Return sorted columns of the selected rows."""
         if isinstance(self.columns, SortedColumns):
             return self.columns.select_among(rows, MAX_BINS, workers)
         source, listed = self.source(rows)
@@ -295,9 +295,8 @@ class Problem:
         """Return the data of a boosted model: the rows of positive weight.
 
         Rows are sorted by class, class -1 first, otherwise in the original order. The class of a
-        row then follows from its number, and a histogram needs one weight per cell. With `project`,
-        nodes compare projections of the features. Multiclass data also contain the class of each
-        row.
+        row then follows from its number. With `project`, nodes compare projections of the features.
+        Multiclass data also contain the class of each row.
         """
         X, n = self.columns, self.n_rows
         rows, n_negative = self._rows_by_class()
@@ -318,7 +317,7 @@ class Problem:
             if exact:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
-                # Weight the bins: a row of weight k counts as k copies.
+                # Compute the bin edges with weights: a row of weight k counts as k copies.
                 fixed = self._weighed(rows).fixed.copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
         # Allocate weights after sorting, which needs the most memory.
@@ -467,7 +466,7 @@ class TrainingData:
         weights = self.problem.weights
         if weights is None:
             return np.ones(self.n_rows)
-        # Scale, so that the sum does not overflow.
+        # Scale the weights, because their sum could overflow.
         return np.ldexp(weights[self.rows], -self.weight_exponent)
 
     def class_sums(self) -> tuple[float, float]:
@@ -508,12 +507,12 @@ class TrainingData:
         return self.problem.thresholds(feature, low, high)
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
-        """Return the data for weak learners that create inputs; `joined` merges these inputs."""
+        """Return the data for weak learners that create inputs. `joined` merges the inputs."""
         check_summed(self.problem.columns, "that are separators or linear")
         return replace(self, inputs=GrownInputs(joined))
 
     def part(self, rows: NDArray[np.intp], weight: FloatArray) -> TrainingData:
-        """Return the data of a subset of the rows with new weights, without its columns."""
+        """Return a subset of the rows with new weights. `columns` remains unchanged."""
         scale, fixed = to_fixed_point(weight)
         return replace(
             self,
@@ -579,7 +578,7 @@ def _begun(
 
 
 class Binning(NamedTuple):
-    """Settings of the search: kind, number of bins, and threads for binning."""
+    """Settings of the split search."""
 
     search: str
     max_bins: int
@@ -690,7 +689,7 @@ _SEARCHED: dict[Callable[..., Any], Callable[[Mapping[str, Any]], Search | None]
 
 
 def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
-    """Register a fit function that accepts prepared columns, with the search for its options."""
+    """Register the split search of a fit function that accepts prepared columns."""
 
     def declare(fit: Fit) -> Fit:
         _SEARCHED[fit] = searched

@@ -119,7 +119,7 @@ def test_a_class_of_one_row():
         validated = pb.cross_validate(pb.fit_cart, X, first, cv=3, rng=0)
     assert validated.error[validated.test_fold[8]] > 0
     with pytest.raises(
-        ValueError, match=r"^y: expected enough rows of two classes for each training set"
+        ValueError, match=r"^y: expected more rows of each class, so that all training sets"
     ):
         pb.cross_validate(pb.fit_cart, X, first == "rare", cv=3, rng=0)
 

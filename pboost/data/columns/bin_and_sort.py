@@ -1,4 +1,4 @@
-"""Sort or bin the features of X, in blocks on several threads."""
+"""Sort or bin blocks of features of X on several threads."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def columns_sorted(
     workers: Workers,
     projections: Projections | None = None,
 ) -> SortedColumns:
-    """Do the work of `sorted_columns` on existing worker threads."""
+    """Run `sorted_columns` on existing worker threads."""
     gather, d = _gathering(features.values, projections)
     n_levels, n_missing = counted(features, d, projections is None)
     order = _sorted(gather, d, rows, workers, n_missing)
@@ -206,14 +206,14 @@ def columns_sorted(
 
 
 def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
-    """Return the packed orders (d, n) of rows of a matrix of finite numbers."""
+    """Sort the rows of a matrix of finite numbers; return the packed orders (d, n)."""
     return _sorted(*_gathering(values, None), rows, workers)
 
 
 def column_ranks(
     values: Array, rows: IntArray, order: IntArray | None, n_threads: int | None
 ) -> IntArray:
-    """Return the ranks (d, n) of rows of a matrix; equal values have equal ranks.
+    """Return the ranks (d, n) of the rows by each feature. Equal values have equal ranks.
 
     `order` is the packed order of the rows, or None to compute it.
     """
@@ -245,7 +245,7 @@ def binned_columns(
         part, has_missing = rows_of_edges(features.values, rows, fixed, workers)
         if part is None:
             return all_binned(features, rows, max_bins, fixed, workers, projections)
-        if has_missing:  # missing values take the code after the last bin
+        if has_missing:  # missing values have the code after the last bin
             max_bins = min(max_bins, MOST_KNOWN)
         of_part = fixed[part] if len(fixed) else fixed
         sampled = all_binned(features, rows[part], max_bins, of_part, workers, projections)
@@ -293,7 +293,7 @@ def all_binned(
     codes = np.empty((d, n), dtype=np.uint8)
     n_bins = np.empty(d, dtype=np.int32)
     bin_limit = min(max_bins, max(n, 1))
-    # One more bin for missing values, whose ends are NaN.
+    # Add a bin for missing values. Its ends are NaN.
     places = (
         bin_limit if n_levels is None else min(max(bin_limit, most_bins(n_levels)) + 1, MAX_BINS)
     )
@@ -351,7 +351,7 @@ def _sorted(
 
 
 def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
-    """Return a function that copies features or projections, and the number of columns."""
+    """Return a function that copies features or projections. Also return their number."""
     if projections is not None:
         return partial(projections.gather, values), projections.n_inputs
     return partial(binning.gather_columns, values), values.shape[1]

@@ -54,7 +54,7 @@ SearchKind: TypeAlias = Literal["auto", "exact", "binned"]
 SEARCHES: tuple[SearchKind, ...] = get_args(SearchKind)
 #: For at least this number of rows, ``search="auto"`` uses bins, to save memory.
 AUTO_BINNED_ROWS = 10_000_000
-#: Affine weak classifiers use bins from this number of rows times directions.
+#: Affine weak classifiers use bins if rows times directions are at least this number.
 AUTO_BINNED_CELLS = 100_000_000
 
 
@@ -73,7 +73,7 @@ C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
 def midpoint(below: Any, above: Any) -> Any:
-    """Return thresholds t with below <= t < above, at the midpoint if it is representable.
+    """Return thresholds t with below <= t < above. Use the midpoint if representable.
 
     Missing values sort last; the threshold below them is the largest float64.
     """
@@ -145,7 +145,7 @@ class SortedColumns(_Columns):
 
     All arrays except `source` are read-only. Columns that you construct yourself or unpickle are
     validated, which takes less time than sorting. Writable arrays are copied; read-only memory maps
-    (``numpy.memmap`` with ``mode="r"``) are not.
+    (``numpy.memmap`` with ``mode="r"``) are not copied.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class SortedColumns(_Columns):
             return self.select_among(rows, max_bins, workers)
 
     def select_among(self, rows: IntArray, max_bins: int, workers: Workers) -> SortedColumns:
-        """Do the work of `select` on existing worker threads."""
+        """Run `select` on existing worker threads."""
         order = self.select_order(rows, workers)
         n_missing = n_levels = None
         if self.special is not None:
@@ -405,7 +405,7 @@ class BinnedColumns(_Columns):
     def with_codes(
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
     ) -> BinnedColumns:
-        """Return the selected rows, given their codes."""
+        """Return columns of the selected rows, whose codes are already known."""
         return remade(self, codes=codes, bin_start=bin_start)
 
 
@@ -416,7 +416,7 @@ def remade(columns: BinnedColumns, **others: Any) -> BinnedColumns:
 
 
 def listed_values(source: Array, rows: IntArray) -> Array:
-    """Return a subset of the rows of a source, or the source itself if it is all rows in order."""
+    """Return a subset of the rows of a source, or the source if all rows are selected in order."""
     is_all_rows = len(rows) == len(source) and _are_numbered(rows)
     return source if is_all_rows else source[rows]
 
@@ -477,7 +477,7 @@ def with_bins(
 
 
 def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[np.int64]]:
-    """Return a power of two and the weights times this power, rounded to integers.
+    """Scale weights by a power of two and round them; return the power and the integers.
 
     A power of two represents integer weights exactly. The sum of `times` copies of the weights
     stays below 2**61.
@@ -540,7 +540,7 @@ class BinnedValues(BinnedColumns):
     def with_codes(
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
     ) -> BinnedValues:
-        """Return the selected rows, given their codes."""
+        """Return columns of the selected rows, whose codes are already known."""
         return valued(
             super(BinnedValues, self).with_codes(codes, bin_start, rows),
             self.source,
@@ -586,7 +586,7 @@ def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
 
 
 def check_summed(columns: object, kind: str) -> None:
-    """Raise ValueError if X lacks the values that these weak classifiers combine."""
+    """Raise ValueError if weak classifiers of this kind need values and X has none."""
     if lacks_values(columns):
         raise ValueError(
             f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "

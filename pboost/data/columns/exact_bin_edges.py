@@ -28,7 +28,7 @@ CELLS = 1 << 18
 #: A cell is divided by at least this number of bits.
 LEAST_BITS = 2
 _SIGN = np.uint64(1 << 63)
-#: Fraction of its target weight at which a bin is full, as in `binning.bin_columns`.
+#: A bin is full at this fraction of its target weight, as in `binning.bin_columns`.
 _SLACK = 1.0 - 1e-9
 
 
@@ -48,7 +48,7 @@ class Keys(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Nonempty cells in order: smallest and largest keys, numbers of rows, and weights."""
+    """Nonempty cells in increasing order, with their key ranges, row counts and weights."""
 
     lowest: NDArray[np.uint64]
     highest: NDArray[np.uint64]
@@ -57,14 +57,14 @@ class Cells(NamedTuple):
 
 
 class CellQuery(NamedTuple):
-    """The value ranges that are divided further, and whose rows are counted.
+    """Cells to divide into smaller cells, whose rows are counted in the next pass.
 
     Attributes
     ----------
     lowest, highest : ndarray of uint64, shape (m,)
         First and last key of each cell.
     to : ndarray of uint8, shape (m,)
-        Number of low bits in which the keys of a smaller cell can differ.
+        Number of low key bits that vary within a smaller cell.
     """
 
     lowest: NDArray[np.uint64]
@@ -98,7 +98,7 @@ def _values(key: NDArray[np.uint64]) -> FloatArray:
 
 
 def count_cells(keys: Keys, question: CellQuery) -> Cells:
-    """Count the rows of a partition in the cells of a query."""
+    """Count the rows of a partition in each cell of a query."""
     key, mass = keys
     start = np.searchsorted(key, question.lowest, "left")
     size = np.searchsorted(key, question.highest, "right") - start
@@ -132,7 +132,7 @@ def _runs(
     if len(question.to) > 1:
         is_new |= cell[1:] != cell[:-1]
     border = np.flatnonzero(is_new).astype(np.int64)
-    some = min(len(key), 1)  # without keys there are no cells
+    some = min(len(key), 1)  # 0 if there are no keys
     return (
         np.concatenate([np.zeros(some, np.int64), border + 1]),
         np.concatenate([border, np.full(some, len(key) - 1, np.int64)]),
@@ -149,8 +149,8 @@ class EdgeSearch:
     Parameters
     ----------
     max_bins : int
-        Maximum number of bins, without the bin of missing values. Can be changed until the first
-        call of `take`.
+        Maximum number of bins, not counting the bin of missing values. It can be changed before
+        the first call of `take`.
     is_weighed : bool
         Whether rows have weights.
     cells : int, optional
@@ -166,7 +166,7 @@ class EdgeSearch:
         to = 64 - (self._at_once.bit_length() - 1)
         self._asked: CellQuery | None = CellQuery(first, last, np.array([to], dtype=np.uint8))
         self._cuts = False
-        #: For each bin, the smallest and largest cumulative weight at which it can end.
+        #: Lower and upper limits of the cumulative weight at the end of each bin.
         self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
 
     def question(self) -> CellQuery | None:
@@ -350,7 +350,7 @@ class BatchCounts:
         self._sums = {j: _Sum(asked) for j, asked in questions.items() if asked is not None}
 
     def limit(self, max_bins: int, has_missing: NDArray[np.bool_]) -> None:
-        """Set the maximum number of bins, once features with missing values are known."""
+        """Set the maximum number of bins after features with missing values are known."""
         for j, search in self._searches.items():
             search.max_bins = most_known(max_bins, has_missing[j])
 
@@ -383,7 +383,7 @@ class BatchCounts:
         return len(self._sums) > 0
 
     def bins(self, names: tuple[str, ...] | None, table: Table | None) -> BinnedColumns:
-        """Return bins with the edges found, without rows."""
+        """Return `BinnedColumns` with the exact edges and without rows."""
         ends = [
             self._searches[j].ends() if j in self._searches else level_ends(n)
             for j, n in enumerate(self._n_levels.tolist())

@@ -82,9 +82,9 @@ def level_of(source: Array, rows: IntArray, feature: int, row: IntArray) -> Arra
 def counted(
     features: Features, d: int, are_columns: bool
 ) -> tuple[IntArray | None, IntArray | None]:
-    """Return the number of categories of each feature, and zeros for counts of missing values.
+    """Return the number of categories of each feature, and an array to count missing values.
 
-    Return None, None for projections, and if all features are numeric without missing values.
+    Both are None for projections, and for numeric features without missing values.
     """
     table = features.table
     if table is None or not are_columns:
@@ -245,7 +245,7 @@ def check_special(special: Array, n_features: int) -> None:
 def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int, last: int) -> None:
     """Check the orders, bins and codes of features first..last-1 against their values.
 
-    ``gather(start, block)`` writes the values of features from `start` on to the rows of a matrix.
+    ``gather(start, block)`` writes features `start`, `start + 1`, ... to the rows of `block`.
     """
     n, special = columns.codes.shape[1], columns.special
     seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))

@@ -20,19 +20,19 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Maximum number of distinct rows from which the edges are computed.
 SAMPLE_ROWS = 200_000
-#: Number of columns and rows per block, which fits into the L2 cache.
+#: Number of columns and rows of a block that fits into the L2 cache.
 WIDTH, HEIGHT = 32, 1000
-#: ``gather(rows, first, columns)`` writes columns of rows, from column `first` on, to a matrix.
+#: ``gather(rows, first, columns)`` writes features `first`, `first + 1`, ... to `columns`.
 Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
 
 
 def rows_of_edges(
     values: Array, rows: IntArray, fixed: NDArray[np.int64], workers: Workers
 ) -> tuple[NDArray[np.intp] | None, bool]:
-    """Return the rows that determine the bin edges (None for all), and if a value is missing.
+    """Return the rows that determine the bin edges, and whether a hashed row has a missing value.
 
-    These are the rows of positive weight with the `SAMPLE_ROWS` smallest hashes. `fixed` contains
-    the weights, or is empty.
+    For small data, return None (all rows) and False. Otherwise return the rows of positive weight
+    with the `SAMPLE_ROWS` smallest hashes. `fixed` contains the weights, or is empty.
     """
     if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:
         return None, False
@@ -58,10 +58,10 @@ def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArra
 
 
 def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
-    """Return the `SAMPLE_ROWS`-th smallest distinct hash, or None without more distinct hashes."""
+    """Return the `SAMPLE_ROWS`-th smallest hash, or None if no distinct hash is larger."""
     share = 1.1 * SAMPLE_ROWS / len(hashed)
     while True:
-        # Sort only the smallest hashes; more of them if many rows are duplicates.
+        # Sort only the smallest hashes. Double their share if too few are distinct.
         some = hashed[hashed < np.uint64(share * 2.0**64)] if share < 1.0 else hashed.copy()
         some.sort()
         distinct = some[np.flatnonzero(some[1:] != some[:-1])]  # without the last one
@@ -137,7 +137,7 @@ def code_rows(
 def with_ends(
     codes: NDArray[np.uint8], ends: Ends, n_levels: IntArray | None, sampled: BinnedColumns
 ) -> BinnedColumns:
-    """Return columns with these codes and bin ranges; `ends` is modified in place."""
+    """Build columns from codes and bin ranges. `ends` is modified in place."""
     (lower, upper, count), d, n_bins = ends, sampled.n_features, sampled.n_bins
     place, known = np.arange(MAX_BINS), n_bins[:, None]
     n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
@@ -176,7 +176,7 @@ class RowSample:
     Attributes
     ----------
     is_part : bool
-        Whether there were more distinct rows.
+        Whether the data contain more distinct rows than the sample.
     """
 
     def __init__(self, d: int) -> None:

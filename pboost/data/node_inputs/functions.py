@@ -40,7 +40,7 @@ class Oracles(Inputs):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Explanation of the certificate, for oracles only."""
+        """Text that explains the certificate of oracles; empty for estimators."""
         return GIVEN_ANSWERS if self.is_random else ""
 
     @property

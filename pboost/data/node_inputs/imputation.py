@@ -1,4 +1,4 @@
-"""Imputation of missing values in sums of features; means and standard deviations of features."""
+"""Impute missing values in sums of features; compute means and standard deviations of features."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def known_sigma(
 ) -> FloatArray:
     """Return standard deviations with 0 for missing values and categorical features.
 
-    `sigma` is a number, or an array by column or by cell; `values` returns X. Raises ValueError for
-    NaN at a known value, or a positive number for a category.
+    `sigma` is a number, or an array by column or by cell; `values` returns X. Raises ValueError if
+    an array is NaN for a known value, or positive for a category.
     """
     levels = [] if table is None else [j for j, of in enumerate(table.categories) if of is not None]
     if not sigma.ndim:
@@ -65,7 +65,7 @@ def known_sigma(
 
 
 def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted mean of the known values of each column, rounded.
+    """Return the rounded weighted mean of the known values of each column.
 
     The mean is 0 if a column has no known values.
     """
@@ -136,7 +136,7 @@ def column_moments(
 
 
 def as_sigma(sigma: ArrayLike | None) -> Array:
-    """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
+    """Return standard deviations as float64 of shape (), (d,) or (n, d).
 
     A standard deviation of 0 means an exact value. Missing values may be NaN.
 

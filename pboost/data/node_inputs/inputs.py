@@ -62,7 +62,7 @@ class ColumnNames(Sequence[str]):
 class Inputs:
     """Numbers computed from a row; node ``i`` of a model compares input ``feature[i]``."""
 
-    #: Explanation of the certificate, empty for most inputs.
+    #: Text that explains the certificate. It is empty for most inputs.
     note = ""
 
     @property
@@ -83,7 +83,7 @@ class Inputs:
         raise NotImplementedError
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
-        """Return the influence of each feature listed by `columns_read` on its input.
+        """Return the influence of features on their input, in the order of `columns_read`.
 
         `spread` (d,) contains the standard deviations of the features, or is None.
         """
@@ -103,7 +103,7 @@ class Inputs:
         raise NotImplementedError
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the inputs, (..., n_inputs), for independent errors.
+        """Return the standard deviations (..., n_inputs) of the inputs for independent errors.
 
         `sigma` (..., d) are the standard deviations of the features.
         """
@@ -236,7 +236,7 @@ class StoredInputs(Inputs):
 
     @classmethod
     def from_digits(cls, digits: bytes, n_terms: int) -> Array:
-        """Return the treatment of missing values from bytes, for a number of terms."""
+        """Decode the treatment of missing values of `n_terms` terms from bytes."""
         raise NotImplementedError
 
     @classmethod
@@ -325,7 +325,7 @@ class Indicators:
         return Table.of_numbers(len(self.column)).with_holes(self.table.has_missing[self.column])
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
-        """Sum amounts (n, ...) over the encoded columns of each feature, (d, ...)."""
+        """Sum amounts (n, ...) over the encoded columns of each feature; return (d, ...)."""
         totals = np.zeros((self.table.n_features, *amounts.shape[1:]))
         np.add.at(totals, self.column, amounts)
         return totals
@@ -342,7 +342,7 @@ def _made(table: Table) -> Indicators:
 
 
 def indicators_of(table: Table | None) -> Indicators | None:
-    """Return the one-hot encoding for a table, or None without categories."""
+    """Return the one-hot encoding for a table, or None if there are no categories."""
     return None if table is None or not table.has_levels else _made(table)
 
 
@@ -367,7 +367,7 @@ MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
-#: Number of 64-bit words in a bit set of at most `MOST_LEVELS` categories.
+#: Number of 64-bit integers in a bit set of at most `MOST_LEVELS` categories.
 WORDS = 4
 #: Threshold of a split on a set of categories.
 HALF = 0.5
@@ -388,7 +388,7 @@ class Subsets(Inputs):
     column : ndarray of int32, shape (k,)
         Feature of each set.
     member : ndarray of uint64, shape (k, 4)
-        Bit sets: category b is in the set if bit ``b % 64`` of word ``b // 64`` is set.
+        Bit sets: category b is in the set if bit ``b % 64`` of ``member[k, b // 64]`` is set.
     """
 
     stored: ClassVar = MEMBERS
@@ -408,7 +408,7 @@ class Subsets(Inputs):
     def of_tests(
         cls, n_columns: int, column: IntArray, member: NDArray[np.uint64]
     ) -> tuple[IntArray, Self | None]:
-        """Return the input of each node, and the distinct sets, or None without sets.
+        """Return the input of each node and the distinct sets (None if there are no sets).
 
         `column` (m,) contains the features of the nodes, and `member` (m, 4) their sets, which are
         empty for a split by threshold.
@@ -505,7 +505,7 @@ class Subsets(Inputs):
         return names[column], f"{{{level_names}}}"
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the inputs, (..., n_inputs), which are 0 for sets."""
+        """Return the standard deviations (..., n_inputs) of the inputs. They are 0 for sets."""
         certain = np.zeros((*sigma.shape[:-1], len(self.column)))
         return np.concatenate([sigma, certain], axis=-1)
 
@@ -537,7 +537,7 @@ class Subsets(Inputs):
 
 
 def in_set(level: FloatArray, bits: Array) -> FloatArray:
-    """Return 1.0 for categories in a set, given as a mask (256,), else 0.0; NaN if missing."""
+    """Return 1.0 for categories in a set (a mask), 0.0 for others, and NaN for missing values."""
     is_level = np.isin(level, np.arange(MOST_LEVELS))
     place = np.where(is_level, level, 0).astype(np.intp)
     return np.where(is_level, bits[place], np.nan)

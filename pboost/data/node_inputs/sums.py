@@ -119,7 +119,7 @@ class Projections(StoredInputs):
             k = first + wrong
             columns_read = self.index[self.start[k] : self.start[k + 1]].tolist()
             raise ValueError(
-                f"X: expected numbers with finite sums, got too large numbers in columns "
+                f"X: expected numbers with finite sums, got numbers that are too large in columns "
                 f"{columns_read}"
             )
 
@@ -143,7 +143,7 @@ class Projections(StoredInputs):
         terms, first = sigma[..., self.index] * self.coefficient, self.start[:-1]
         with np.errstate(over="ignore", under="ignore"):
             deviation: FloatArray = np.sqrt(np.add.reduceat(terms**2, first, axis=-1))
-        smallest, largest = 1e-140, 1e140  # outside this range squares underflow or overflow
+        smallest, largest = 1e-140, 1e140  # outside this range, squares underflow or overflow
         if deviation.min(initial=1.0) < smallest or deviation.max(initial=1.0) > largest:
             slow = np.hypot.reduceat(np.abs(terms), first, axis=-1)
             deviation = np.where((deviation < smallest) | (deviation > largest), slow, deviation)
@@ -218,7 +218,7 @@ def random_directions(
 
 
 def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted standard deviation of the known values of each column, rounded, or 0."""
+    """Return the rounded weighted standard deviation of the known values of each column."""
     lowest, highest = column_ends(X, rows)
     # Scale by the largest deviation, because its square could overflow.
     middle = lowest / 2 + highest / 2

@@ -30,7 +30,7 @@ def from_npy(content: bytes) -> Array:
         if version != (1, 0):
             raise ValueError(f"expected .npy version 1.0, got {version}")
         shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    except Exception as error:  # a crafted header can raise anything
+    except Exception as error:  # a crafted header can cause any exception
         raise ValueError(f"bad array header: {str(error)[:200]}") from error
     start = stream.tell()
     if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
@@ -98,7 +98,7 @@ def _check_labels(classes: Array) -> None:
 def check_values(
     values: Array, codes: NDArray[np.uint8], n_bins: IntArray, special: Array | None
 ) -> None:
-    """Raise ValueError for infinite values, and if NaN and the code of missing values disagree."""
+    """Raise ValueError for infinite values, or if NaN values and missing codes do not match."""
     if values.shape != codes.shape:
         raise ValueError("values: expected one number for each code")
     for j, bins in enumerate(n_bins.tolist()):

@@ -119,7 +119,7 @@ def bin_files(
     Raises
     ------
     ValueError, TypeError
-        If a file or batch is invalid or does not have the features of the first, a target is
+        If a file or batch is invalid or has other features than the first batch, a target is
         missing, or a value is infinite; the message names the batch. Also raised if the batches
         change between two passes.
     FileExistsError
@@ -215,7 +215,7 @@ def _encoding(
 
 
 class NumbersError(Exception):
-    """Raised if a batch contains regression targets after batches with possible classes."""
+    """Raised if a batch has regression targets, but earlier targets were read as classes."""
 
 
 @dataclass(slots=True)
@@ -278,9 +278,9 @@ class _Seen:
         return int(self.count.sum())
 
     def count_targets(self, rows: BatchRows, workers: Workers) -> NDArray[np.uint64]:
-        """Count the rows, by class in a classification, and return the hashes of their features.
+        """Count the rows, or the rows of each class; return the hashes of their features.
 
-        Raises NumbersError if the targets turn out to be a regression.
+        Raises NumbersError if the targets are a regression.
         """
         numbers = self.numbers_of(rows)
         hashed, with_targets = row_hashes(rows.values, numbers, workers)
@@ -371,7 +371,7 @@ def _first_pass(
 
 
 def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
-    """Return the weights of rows in fixed point, or None without weights."""
+    """Return the weights of rows in fixed point, or None if there are no weights."""
     if total is None:
         return None
     assert rows.weights is not None
@@ -379,7 +379,7 @@ def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
 
 
 def _table(reader: BatchReader, seen: _Seen) -> Table | None:
-    """Return the description of the features, including which of them have missing values."""
+    """Return the description of the features, including the mask of missing values."""
     table = reader.trained.table
     if seen.has_missing.any():
         table = (table or Table.of_numbers(len(seen.has_missing))).with_holes(seen.has_missing)
@@ -389,7 +389,7 @@ def _table(reader: BatchReader, seen: _Seen) -> Table | None:
 def _exact_bins(
     reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
-    """Return bins with edges from all rows, reading the batches until all edges are exact."""
+    """Read the batches until all bin edges are exact; return the bins."""
     counts = seen.counts
     assert counts is not None
     counts.limit(max_bins, seen.has_missing)
@@ -407,7 +407,7 @@ def _exact_bins(
 def _bins(
     reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
-    """Return bins with edges from the sample of rows."""
+    """Return bins whose edges are computed from the sample."""
     values, mass = seen.sample.rows()
     if seen.has_missing.any() and seen.sample.is_part:  # as in `binned_columns`
         max_bins = min(max_bins, MOST_KNOWN)

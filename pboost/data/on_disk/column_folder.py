@@ -377,7 +377,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
 
 
 def _small(header: Mapping[str, object]) -> list[tuple[str, Any]]:
-    """Return the names and header entries of the arrays except codes and values."""
+    """Return the names and header entries of all arrays except codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
     entries = header.get("arrays")
     if not isinstance(entries, dict) or not all(
@@ -504,7 +504,7 @@ def flush_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[Path]:
-    """Add the path of this file to an OSError without a path."""
+    """Add the path of this file to an OSError that has no path."""
     try:
         yield path
     except OSError as error:

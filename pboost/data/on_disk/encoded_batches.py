@@ -89,7 +89,7 @@ class Encoding:
     count, content : ndarray, shape (J,), or (1,) for a regression
         Number of rows of each class, and the sums of their hashes.
     value_dtype : str
-        Dtype of the values to write beside the codes. Empty to write none.
+        Dtype of the values to store. If it is empty, only codes are stored.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ class PartLevels:
 def part_levels(
     where: str, features: Features, undeclared: list[int], mass: NDArray[np.int64] | None
 ) -> PartLevels:
-    """Summarize the categories of some rows, given their weights in fixed point or None."""
+    """Summarize the categories of some rows. `mass` contains fixed-point weights, or is None."""
     values, d = features.values, features.n_features
     table = Table.of_numbers(d) if features.table is None else features.table
     sizes = table.n_levels.tolist()
@@ -86,7 +86,7 @@ def has_categories(parts: Sequence[Features]) -> bool:
 
 
 def shared_levels(all_parts: PartLevels, names: tuple[str, ...] | None) -> Table:
-    """Return the description of the whole table; merge rare categories if there are too many.
+    """Return the description of the whole table. Merge rare categories if there are too many.
 
     Raises ValueError for text that looks like an identifier.
     """
@@ -187,7 +187,7 @@ FORMATS = {
 
 
 class Batch(NamedTuple):
-    """Unchecked rows of a table: X, targets, and weights or None."""
+    """Unchecked rows of a table, with their targets and optional weights."""
 
     X: TableLike
     y: object
@@ -272,7 +272,7 @@ def _of_files(paths: list[str]) -> Any:
 
 
 def _arrow_reader(source: Any) -> Callable[[], Iterable[Any]]:
-    """Return a function that reads a pyarrow table or dataset, with little read-ahead."""
+    """Return a function that reads a pyarrow table or dataset in batches."""
     if not hasattr(source, "get_fragments"):
         return lambda: source.to_batches(max_chunksize=BATCH_ROWS)
     _check_columns(source)
@@ -341,7 +341,7 @@ JOINED = 32
 
 
 class UnreadLevelsError(Exception):
-    """Raised if a batch has categories before the categories of all batches are known."""
+    """Raised if a batch has categories, but the categories of all batches are not yet known."""
 
 
 class BatchRows(NamedTuple):
@@ -383,7 +383,7 @@ class BatchReader:
 
     @property
     def trained(self) -> Trained:
-        """Description of the features, once a batch has been read."""
+        """Description of the features. Available after the first batch has been read."""
         assert self._trained is not None
         return self._trained
 
@@ -421,7 +421,7 @@ class BatchReader:
         self._trained = self._weighs = self._is_text = self.n_known = None
 
     def find_levels(self, total: float | None) -> None:
-        """Collect the categories of all batches; `total` is the sum of the weights or None."""
+        """Collect the categories of all batches. `total` is the sum of all weights, or None."""
         parts: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:
@@ -487,7 +487,7 @@ class BatchReader:
         return features_as_trained(features, self.trained)
 
     def _alike(self, features: Features, undeclared: list[int]) -> tuple[Features, list[int]]:
-        """Return rows with the features of the first batch, in its order."""
+        """Return the rows with the features in the order of the first batch."""
         if self._trained is None:
             self._trained = Trained(features.names, features.n_features)
         self._check_names(features)

@@ -117,7 +117,7 @@ def without_absent(
 ) -> tuple[Array, Table]:
     """Remove categories that no row of positive weight has; return values and table.
 
-    The values of other rows with these categories become missing.
+    In rows of weight 0, these categories become missing values.
     """
     values, levels = values.copy(), list(table.categories)
     for j, level_values in enumerate(levels):
@@ -229,7 +229,7 @@ def _place_values(
 
 
 def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | None:
-    """Return the strings of a column and the mask of missing values, or None without strings."""
+    """Return strings and a mask of missing values, or None if the column has no strings."""
     if values.dtype.kind not in "OUT":
         return None
     strings = values.tolist()
@@ -284,7 +284,7 @@ def level_counts(
 def refuse_identifier(counts: NDArray[np.int64], n: int, label: str, named: str = NAMED) -> None:
     """Raise ValueError if more than half of n rows have a value that occurs once.
 
-    `named` is the hint for a column that is categorical.
+    `named` is the advice in the message if the column is categorical.
     """
     single = int(np.count_nonzero(counts == 1))
     if single > MOST_SINGLE * n:

@@ -67,8 +67,8 @@ def as_features(X: TableLike, categorical_features: object = None) -> Features:
     Returns
     -------
     Features
-        float32 is kept; all other dtypes become float64. Copied only if necessary. Missing values
-        (None, NaN, masked) are NaN; categories are replaced by their numbers.
+        float32 is kept; other dtypes become float64. Values are copied only if necessary.
+        Missing values (None, NaN, masked) are NaN; categories are replaced by their numbers.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def check_has_rows(n: int) -> None:
 
 
 def check_finite(features: Features, missing: bool = False) -> None:
-    """Raise ValueError for the first infinite value, or missing value unless `missing` is True."""
+    """Raise ValueError for an infinite value, or for a missing value unless `missing` is True."""
     values = features.values
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]
@@ -190,7 +190,7 @@ def is_clean(features: Features) -> bool:
 
 
 def find_holes(features: Features) -> NDArray[np.bool_] | None:
-    """Return a mask of the features with missing values, or None; reject infinities."""
+    """Return a mask of the features with missing values, or None. Reject infinities."""
     values = features.values
     has_missing: NDArray[np.bool_] | None = None
     for start in range(0, len(values), BLOCK):
@@ -208,7 +208,7 @@ def find_holes(features: Features) -> NDArray[np.bool_] | None:
 
 
 def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
-    """Raise ValueError for the first wrong value."""
+    """Raise ValueError for the first invalid value."""
     values = features.values
     for j in range(values.shape[1]):
         wrong = np.flatnonzero(is_wrong(values[:, j]))
@@ -297,7 +297,7 @@ def as_labels(y: object, n: int) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted class labels, two or more, and the class number of each row.
+    """Return the sorted class labels (at least two) and the class number of each row.
 
     Parameters
     ----------

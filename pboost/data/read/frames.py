@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pboost.data.read.numbers import PLAIN
 from pboost.values import Array, TableLike, install_hint
 
-#: Descriptions of unsupported values for messages, by words in the names of their types.
+#: Parts of type names, and descriptions of these unsupported types for messages.
 REFUSED = {
     **dict.fromkeys(("datetime", "date", "timestamp", "period"), "dates"),
     **dict.fromkeys(("timedelta", "duration", "time", "interval"), "times or intervals"),
@@ -33,8 +33,8 @@ class Source:
     n_rows : int
         Number of rows.
     part : callable
-        ``part(start, stop)`` returns the values of these rows: numbers, with missing values masked
-        or NaN, or objects.
+        ``part(start, stop)`` returns the values of these rows: objects, or numbers in which missing
+        values are masked or NaN.
     is_declared : bool
         Whether the dtype is categorical.
     order : ndarray or None
@@ -69,13 +69,13 @@ def of_frame(X: Any, d: int) -> list[Source]:
     """Return the sources for the columns of a data frame."""
     if hasattr(X, "iloc"):
         return [_of_pandas(X.iloc[:, j]) for j in range(d)]
-    if hasattr(X, "num_columns"):  # a pyarrow table or record batch, which narwhals does not read
+    if hasattr(X, "num_columns"):  # pyarrow, whose record batches narwhals does not read
         return [_of_arrow(X.column(j)) for j in range(d)]
     return _of_others(X)
 
 
 def float_frame(X: Any) -> Array | None:
-    """Return a pandas frame as a matrix, without a copy, if all columns have one float dtype."""
+    """Return a pandas frame as a matrix if all columns have the same float dtype, else None."""
     if not hasattr(X, "iloc"):
         return None
     dtypes = set(X.dtypes)
@@ -239,7 +239,7 @@ def _of_narwhals(series: Any, narwhals: Any) -> Source:
         values = series[start:stop]
         if as_text:
             values = values.cast(narwhals.String)
-        if as_text or name == "String":  # as objects, because NumPy text drops trailing NULs
+        if as_text or name == "String":  # NumPy text would drop trailing NULs
             return np.array(values.to_list(), dtype=object)
         if not (is_number and values.null_count()):
             array: Array = values.to_numpy()

@@ -18,7 +18,7 @@ ENCODE = "; encode it with pb.data.one_hot(X)"
 NAME_OR_ENCODE = (
     "; pass categorical columns in categorical_features or encode them with pb.data.one_hot(X)"
 )
-#: If the sum of squares is below this, all numbers are at most EXACT in size.
+#: If the sum of squares is below this limit, no absolute value exceeds EXACT.
 SMALL = float(EXACT) ** 2
 #: Up to this many numbers, a dot product is faster than comparisons.
 FEW = 4096
@@ -42,21 +42,21 @@ def matrix_to_float(values: Array) -> Array:
 
 
 def are_small(numbers: Array) -> bool:
-    """Return whether all numbers are at most EXACT in size; fast for single rows."""
-    if numbers.size > FEW:  # BLAS would use all its threads
+    """Return whether all absolute values are at most EXACT."""
+    if numbers.size > FEW:  # for large arrays, BLAS would use several threads
         return bool(numbers.max() <= EXACT and numbers.min() >= -EXACT)
     return bool(np.vdot(numbers, numbers) < SMALL)  # unlike dot(), this emits no warnings
 
 
 def has_rounded(values: Array) -> bool:
-    """Return whether integers of a nested sequence may have been rounded to these floats."""
+    """Return whether the conversion to these floats may have rounded integers of a sequence."""
     if values.dtype.kind != "f" or are_small(values):
         return False
     return bool((np.abs(values) >= EXACT).any())
 
 
 def first_inexact(values: Array) -> int:
-    """Return the index of the first integer that float64 cannot represent, or -1; in C order."""
+    """Return the index of the first integer that float64 cannot represent (in C order), or -1."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
         return -1
     if values.max() <= EXACT and values.min() >= -EXACT:

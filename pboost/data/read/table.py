@@ -75,7 +75,7 @@ class Table:
     #: Bytes that identify the table: equal tables have equal bytes.
     key: bytes = field(init=False, repr=False)
 
-    #: Arrays in a model file and their dtypes. None is for strings of any length.
+    #: Arrays in a model file and their dtypes. None stands for strings of any length.
     stored: ClassVar[Mapping[str, np.dtype[np.generic] | None]] = {
         "category_kind": np.dtype("|u1"),
         "category_column": np.dtype("<i4"),
@@ -247,8 +247,8 @@ class Table:
     ) -> Table | None:
         """Return the table stored in a model file, or None.
 
-        Strings can be objects. They are converted to one array per feature, in total of at most
-        `max_bytes`.
+        Strings can be objects. They are converted to one array per feature, with a total size of at
+        most `max_bytes`.
         """
         stored_arrays = [arrays[name] for name in cls.stored if name in arrays]
         if not stored_arrays:
