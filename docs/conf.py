@@ -56,7 +56,7 @@ autosummary_generate = True
 
 
 def shown_of(found):
-    """Return the members on the page of a class, and internals that are left out of it.
+    """Return the members listed on the page of a class, and the members that are left out.
 
     For a model, these are the public methods and properties, including inherited ones.
     """
@@ -76,7 +76,7 @@ SHOWN = {
     if isclass(found) and issubclass(found, Stored)
 }
 autosummary_context = {"shown": SHOWN}
-# On some systems file names that differ in case alone are one file.
+# Some file systems do not distinguish file names that differ only in case.
 autosummary_filename_map = {
     f"pboost.{name}": f"pboost.{name}-class"
     for name in (
@@ -93,9 +93,9 @@ autosummary_filename_map = {
         "inspection.Coefficients",
     )
 }
-# The attribute sections of the docstrings say more than lists made from the classes.
+# Docstrings describe the attributes, so no lists are generated from the classes.
 numpydoc_show_class_members = False
-# Examples import what they need, so that each can be copied as it stands.
+# Each example imports the modules that it needs, so that it can be copied.
 doctest_test_doctest_blocks = "default"
 
 # Scripts of examples/gallery in the order of the page. Each is run (with the tag `fast`, only those
@@ -137,11 +137,11 @@ sphinx_gallery_conf = {
 
 WHEEL = os.environ.get("PBOOST_PYODIDE_WHEEL")
 if WHEEL:
-    tags.add("lite")  # noqa: F821  # what `only` in pages asks for
+    tags.add("lite")  # noqa: F821  # used by `only` in pages
 
 
 def make_lite(app, error):
-    """Make the JupyterLite site beside the pages."""
+    """Build the JupyterLite site next to the pages."""
     if error is None and app.builder.format == "html":
         script = Path(__file__).with_name("lite.py")
         folder = Path(app.outdir, "lite")
@@ -167,7 +167,7 @@ def find_public(app, env, node, shown):
 
 
 def setup(app):
-    """Connect what this configuration adds to Sphinx."""
+    """Register the event handlers of this file."""
     app.connect("missing-reference", find_public)
     if WHEEL:
         app.connect("build-finished", make_lite)

@@ -1,4 +1,4 @@
-"""Make a JupyterLite site with three examples of the gallery, which a browser runs.
+"""Build a JupyterLite site that runs three examples of the gallery in the browser.
 
     python docs/lite.py WHEEL FOLDER
 
@@ -26,7 +26,7 @@ FIRST = "%pip install -q pboosting matplotlib narwhals pandas\n%matplotlib inlin
 
 
 def main(args: list[str] | None = None) -> None:
-    """Make the notebooks, and the site around them."""
+    """Create the notebooks and build the site."""
     parser = argparse.ArgumentParser(description="JupyterLite with examples")
     parser.add_argument("wheel", type=Path)
     parser.add_argument("folder", type=Path)
@@ -48,7 +48,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _check(folder: Path, wheel: str) -> None:
-    """Raise unless a site has the wheel and the notebooks: those of other systems are left out."""
+    """Raise an error if the site lacks the wheel or the notebooks."""
     index = folder / "pypi" / "all.json"
     found = json.loads(index.read_text("utf-8")) if index.exists() else {}
     releases = found.get("pboosting", {}).get("releases", {})

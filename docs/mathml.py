@@ -1,4 +1,4 @@
-"""Write formulas as MathML, which browsers draw without a script and without a network."""
+"""Write formulas as MathML, which browsers display without scripts or network access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BIG = {r"\Big(": r"\left(", r"\Big)": r"\right)", r"\Big/": "/"}
 
 
 def braced(tex: str) -> str:
-    """Return a formula with braces around arguments of one token, `\\frac12` as `\\frac{1}{2}`."""
+    """Put braces around one-token arguments: `\\frac12` becomes `\\frac{1}{2}`."""
     for big, stretched in BIG.items():
         tex = tex.replace(big, stretched)
     written, position = "", 0
@@ -40,7 +40,7 @@ def braced(tex: str) -> str:
 
 
 def group_end(tex: str, start: int) -> int:
-    """Return the position behind the group that opens at `start`."""
+    """Return the position after the group that begins at `start`."""
     depth = 0
     for position in range(start, len(tex)):
         escaped = position > 0 and tex[position - 1] == "\\"
@@ -65,13 +65,13 @@ def mathml(tex: str, as_block: bool) -> str:
 
 
 def visit_math(self: Any, node: nodes.math) -> None:
-    """Write a formula within a line."""
+    """Write an inline formula."""
     self.body.append(mathml(node.astext(), as_block=False))
     raise nodes.SkipNode
 
 
 def visit_displaymath(self: Any, node: nodes.math_block) -> None:
-    """Write a formula on a line of its own, with its number if it has one."""
+    """Write a display formula, with its number if it has one."""
     self.body.append(self.starttag(node, "div", CLASS="math"))
     if node["number"]:
         number = get_node_equation_number(self, node)

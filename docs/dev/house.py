@@ -1,10 +1,10 @@
-"""The picture of the house, made of the imports, and the list of files, of their first sentences.
+"""Draw the subpackages and their imports, and list the first sentence of each file.
 
     python docs/dev/house.py     writes docs/dev/house.svg and docs/dev/files.rst
 
-A room is a folder of the package, or a file at its top level. A room stands one floor above the
-highest room that it imports from, the command line, which does `import pboost`, on all. An arrow
-that follows from others is not drawn.
+A *room* is a subpackage or a module at the top level. It is drawn one *floor* above the highest
+room that it imports from. The command line runs `import pboost` and is drawn above all rooms. An
+arrow is omitted if a path of other arrows implies it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from xml.sax.saxutils import escape
 
 PACKAGE = Path(__file__).resolve().parents[2] / "pboost"
 PICTURE, LIST = (Path(__file__).with_name(name) for name in ("house.svg", "files.rst"))
-#: Files at the top level that are no rooms: a number, and the door of the command line.
+#: Files at the top level that are not drawn.
 LEFT_OUT = {"_lazy", "_version", "__main__"}
-#: In pixels: the picture's width, a letter's, a line's height, between boxes, between floors.
+#: Sizes in pixels: picture width, letter width, line height, gap between boxes, gap between floors.
 WIDTH, LETTER, LINE, GAP, STAIRS = 760, 6.05, 13, 26, 34
-#: Width of the boxes of a floor, by how many there are.
+#: Width of the boxes of a floor, by the number of boxes.
 BOX = {1: 420, 2: 320, 3: 222, 4: 160}
 
 
 def modules(package: Path = PACKAGE) -> dict[str, Path]:
-    """Return the files of the package by the names of their modules."""
+    """Return a mapping from module names to the files of the package."""
     result = {}
     for path in sorted(package.rglob("*.py")):
         parts = (package.name, *path.relative_to(package).with_suffix("").parts)
@@ -38,14 +38,14 @@ def modules(package: Path = PACKAGE) -> dict[str, Path]:
 
 
 def room(module: str) -> str:
-    """Return the folder of a module, or its file at the top level."""
+    """Return the room of a module: its subpackage, or the module at the top level."""
     return module.split(".")[1]
 
 
 def rooms_imported(path: Path) -> set[str]:
-    """Return the rooms that a file imports from, anywhere in it; `from pboost.room import …`."""
+    """Return the rooms that a file imports from, including imports inside functions."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    if path.name == "__init__.py":  # the names that it passes on are loaded on first use
+    if path.name == "__init__.py":  # exported names are loaded on first use
         tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
     nodes = ast.walk(tree)
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
@@ -66,7 +66,7 @@ def pairs(package: Path = PACKAGE) -> set[tuple[str, str]]:
 
 
 def uses(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Return the rooms that are drawn, each with those that it imports from."""
+    """Return a mapping from each drawn room to the rooms that it imports from."""
     result: dict[str, set[str]] = {room(name): set() for name in modules(package) if "." in name}
     for name, other in pairs(package):
         result[name].add(other)
@@ -81,7 +81,10 @@ def uses(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 
 def floors(below: dict[str, set[str]]) -> list[list[str]]:
-    """Return the rooms floor by floor, the lowest first; rooms in a circle raise CycleError."""
+    """Return the rooms of each floor, starting with the lowest floor.
+
+    Circular imports raise CycleError.
+    """
     number: dict[str, int] = {}
     for name in TopologicalSorter(below).static_order():
         number[name] = 1 + max((number[other] for other in below[name]), default=-1)
@@ -89,7 +92,7 @@ def floors(below: dict[str, set[str]]) -> list[list[str]]:
 
 
 def arrows(below: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """Return the pairs that do not follow from others."""
+    """Return the pairs of rooms that no path of other pairs implies."""
 
     def reach(name: str) -> set[str]:
         return below[name].union(*(reach(other) for other in below[name]))
@@ -116,7 +119,7 @@ def first_sentence(path: Path) -> str:
 
 
 class Box:
-    """A room in the picture: its lines of text, and where it stands."""
+    """The box of a room in the picture, with its text and position."""
 
     def __init__(self, name: str, x: float, width: float) -> None:
         self.name, self.x, self.width = name, x, width
@@ -139,7 +142,7 @@ class Box:
         return LINE * (1 + len(self.purpose) + len(self.files)) + 4 * bool(self.files) + 14
 
     def draw(self, y: float, height: float) -> Iterator[str]:
-        """Yield the box at this height of the picture, as high as its floor."""
+        """Yield the SVG elements of the box, with its top at y and with the height of its floor."""
         yield (
             f'<rect x="{self.x:.0f}" y="{y:.0f}" width="{self.width:.0f}" height="{height:.0f}" '
             'rx="5" class="room"/>'
@@ -155,7 +158,10 @@ class Box:
 
 
 def arranged(below: dict[str, set[str]]) -> list[list[Box]]:
-    """Return the boxes floor by floor, the highest first, each near those that use it."""
+    """Return the boxes of each floor, starting with the highest floor.
+
+    A box is placed near the boxes of the rooms that import it.
+    """
     centre: dict[str, float] = {}
     drawn = arrows(below)
     rows = []
@@ -171,13 +177,13 @@ def arranged(below: dict[str, set[str]]) -> list[list[Box]]:
 
 
 def passage(row: list[Box], x: float) -> float:
-    """Return where an arrow goes past the boxes of a floor that it does not end on."""
+    """Return the position at which an arrow passes between the boxes of a floor."""
     gaps = [row[0].x - GAP / 2, *(box.x + box.width + GAP / 2 for box in row)]
     return min(gaps, key=lambda gap: abs(gap - x))
 
 
 def curve(points: list[tuple[float, float]]) -> str:
-    """Return an arrow through these points, upright at each."""
+    """Return an arrow that passes through the points in vertical direction."""
     path = "M{:.0f} {:.0f}".format(*points[0])
     for (x1, y1), (x2, y2) in pairwise(points):
         bend = (y2 - y1) / 2 if x1 != x2 else 0
@@ -186,12 +192,12 @@ def curve(points: list[tuple[float, float]]) -> str:
 
 
 def spread(number: int, count: int, box: Box) -> float:
-    """Return where, along the edge of a box, one of so many arrows ends."""
+    """Return the position of arrow `number` of `count` arrows on the edge of a box."""
     return box.middle + (number - (count - 1) / 2) * min(36, (box.width - 40) / count)
 
 
 def svg() -> str:
-    """Return the picture."""
+    """Return the picture as SVG text."""
     below = uses()
     rows = arranged(below)
     heights = [max(box.height for box in row) for row in rows]
@@ -201,7 +207,7 @@ def svg() -> str:
     lines = []
     for name, other in drawn:
         (i, box), (k, end) = at[name], at[other]
-        # Arrows of one box stand side by side, in the order of where they go or come from.
+        # The arrows at a box are sorted by the position of their other end.
         out = sorted((o for n, o in drawn if n == name), key=lambda o: at[o][1].middle)
         into = sorted((n for n, o in drawn if o == other), key=lambda n: at[n][1].middle)
         x1 = spread(out.index(other), len(out), box)
@@ -241,7 +247,7 @@ orient="auto"><path d="M0 0 8 4 0 8z" fill="#5b6b8c"/></marker></defs>
 
 
 def listing() -> str:
-    """Return the page that lists the files, room by room from the ground up."""
+    """Return the page that lists the files of each room, starting with the lowest floor."""
     title = "Files"
     lines = [":nosearch:", "", title, "=" * len(title), ""]
     lines += ["The first sentence of each file, written by ``docs/dev/house.py``.", ""]

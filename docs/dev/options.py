@@ -1,4 +1,4 @@
-"""Write the table of parameters, from the signatures of functions and the names in other libraries.
+"""Write the table of parameters with their names in other libraries.
 
 python docs/dev/options.py     writes docs/parameters_table.rst
 """
@@ -28,7 +28,7 @@ CHOICES = {
 
 
 def owners(functions: Mapping[str, Callable[..., Any]]) -> dict[str, list[str]]:
-    """Return the functions that have each option, in the order of the table of peers."""
+    """Return the names of the functions that have each option, in the order of `PEERS`."""
     names: dict[str, list[str]] = {}
     for function, call in functions.items():
         for option in inspect.signature(call).parameters.keys() - set(DATA):
@@ -37,7 +37,7 @@ def owners(functions: Mapping[str, Callable[..., Any]]) -> dict[str, list[str]]:
 
 
 def listed(names: list[str], every: list[str]) -> str:
-    """Return names, or the names that are missing if these are few."""
+    """Return the names as text, or "all but ..." if at most four names are missing."""
     others = [name for name in every if name not in names]
     if len(others) > 4:
         return ", ".join(names)
@@ -45,7 +45,7 @@ def listed(names: list[str], every: list[str]) -> str:
 
 
 def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table of cells, its heading first."""
+    """Yield the lines of a table. The first row of cells is the heading."""
     yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
     for row in cells:
         for column, cell in enumerate(row):
@@ -53,12 +53,12 @@ def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def literal(names: str) -> str:
-    """Return names "a, b", each as code."""
+    """Return the names in a text such as "a, b", each marked as code."""
     return ", ".join(f"``{name}``" for name in names.split(", ") if name)
 
 
 def with_note(option: str) -> str:
-    """Return an option and its note."""
+    """Return the option as code, followed by its note."""
     note = PEERS[option].note
     return f"``{option}``" + f", {note}" * bool(note)
 
@@ -73,7 +73,7 @@ def rows(functions: Mapping[str, Callable[..., Any]], of: str) -> Iterator[str]:
 
 
 def tables() -> dict[Path, str]:
-    """Return the text of the table by the file in which it is."""
+    """Return a mapping from the file of the table to its text."""
     title = ["", "Weak learners and observation models", "-" * 36]
     lines = [*rows(BUILDERS, "functions"), *title, *rows(CHOICES, "functions")]
     return {TABLE: "\n".join([":orphan:", "", ".. tables start here", *lines, ""])}

@@ -1,4 +1,4 @@
-"""Measure the figures of README.md, and fail if one is no longer true.
+"""Measure the figures of README.md, and fail if a figure is no longer true.
 
     python docs/dev/readme_figures.py            the example and figures from tables, in seconds
     python docs/dev/readme_figures.py --all      times and speeds, too, about 20 minutes
@@ -33,25 +33,26 @@ import pboost as pb
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "docs/benchmarks"
-#: A block of code: its language, and what is in it.
+#: A code block. The groups are its language and its content.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FRESH = shutil.ignore_patterns(".git", "*.so", "build", "*.egg-info", "__pycache__", ".venv")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Figures of the text.
+    """A passage of the README whose figures can be measured.
 
     Attributes
     ----------
     words : str
-        A regular expression, whose groups are the figures.
+        A regular expression that matches the passage. Its groups are the figures.
     measure : callable
-        Returns as many numbers; raises ImportError if another library is missing.
+        Function that returns one number per figure. It raises ImportError if another library is
+        missing.
     within : callable
-        Says of a number stated and one measured whether they agree.
+        Function that returns True if a stated and a measured number agree.
     slow : bool
-        Whether it takes longer than seconds, or measures time.
+        True if the measurement takes more than a few seconds or measures time.
     """
 
     words: str
@@ -61,25 +62,25 @@ class Claim:
 
 
 def rounded(digits: int) -> Callable[[float, float], bool]:
-    """Return whether a number is the one measured, as rounded to so many digits."""
+    """Return a function that tests if a figure is the measured number rounded to `digits`."""
     return lambda stated, measured: abs(stated - measured) <= 0.5001 * 10.0**-digits
 
 
 def apart(points: float) -> Callable[[float, float], bool]:
-    """Return whether two numbers are at most so far apart."""
+    """Return a function that tests if two numbers differ by at most `points`."""
     return lambda stated, measured: abs(stated - measured) <= points
 
 
 def factor(most: float) -> Callable[[float, float], bool]:
-    """Return whether two numbers differ by at most a factor."""
+    """Return a function that tests if two numbers differ by at most the factor `most`."""
     return lambda stated, measured: stated / most <= measured <= stated * most
 
 
-# What is measured
+# Measurements
 
 
 def python() -> list[float]:
-    """Return the least version of Python, as 3.11."""
+    """Return the minimum version of Python, such as 3.11."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     return [float(project["requires-python"].removeprefix(">="))]
 
@@ -98,7 +99,7 @@ def trees() -> list[float]:
 
 
 def seconds_of(command: str) -> float:
-    """Return how long a command of README takes in a copy that was never built."""
+    """Return the time that a command in the README takes in a fresh copy."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "pboost"
         shutil.copytree(ROOT, copy, ignore=FRESH)
@@ -109,7 +110,7 @@ def seconds_of(command: str) -> float:
 
 
 def example(name: str) -> ModuleType:
-    """Return a script of the examples."""
+    """Import a script from the examples."""
     folder = ROOT / "examples"
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None
@@ -125,7 +126,7 @@ def example(name: str) -> ModuleType:
 
 
 def table(name: str, row: str) -> list[float]:
-    """Return the groups of a regular expression in a page of `docs/benchmarks`, as numbers."""
+    """Search a page of `docs/benchmarks` and return the matched groups as numbers."""
     match = re.search(row, (BENCHMARKS / f"{name}.rst").read_text("utf-8"), flags=re.DOTALL)
     if match is None:
         raise ValueError(f"{name}.rst: no text like {row}")
@@ -244,7 +245,7 @@ CLAIMS = [
 ]
 
 
-# The text
+# Text of the README
 
 
 def readme() -> str:
@@ -253,18 +254,18 @@ def readme() -> str:
 
 
 def command(start: str) -> str:
-    """Return the command of README that begins so."""
+    """Return the command in the README that begins with `start`."""
     lines = [line.removeprefix("$ ") for _, block in BLOCK.findall(readme()) for line in [block]]
     return next(line.strip() for line in lines if line.startswith(start))
 
 
 def prose() -> str:
-    """Return the text without blocks of code, on one line."""
+    """Return the text of the README without code blocks, as one line."""
     return re.sub(r"\s+", " ", BLOCK.sub("", readme()))
 
 
 def unmeasured() -> list[str]:
-    """Return the figures of the text that no claim measures."""
+    """Return the figures in the README that no claim measures."""
     text = re.sub(r"\]\([^)]*\)|<[^>]*>|`[^`]*`|BSD-3", "", prose())
     for claim in CLAIMS:
         text = re.sub(claim.words, "", text)
@@ -272,7 +273,7 @@ def unmeasured() -> list[str]:
 
 
 def check(claim: Claim) -> list[str]:
-    """Return what is not true of a claim, a line for each figure."""
+    """Return one line for each figure of a claim that differs from its measurement."""
     result = re.search(claim.words, prose())
     if result is None:
         return [f"README has no words like: {claim.words}"]
@@ -284,20 +285,20 @@ def check(claim: Claim) -> list[str]:
 
 
 def check_lines() -> list[str]:
-    """Return how the output of the lines of Python differs from the one printed below them."""
+    """Run the Python example and return its output if it differs from the README."""
     blocks = BLOCK.findall(readme())
     place = next(k for k, (language, _) in enumerate(blocks) if language == "python")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(blocks[place][1], {})  # the lines are those of README
+            exec(blocks[place][1], {})
     stated = blocks[place + 1][1]
     return [] if printed.getvalue() == stated else [f"printed {printed.getvalue()!r}"]
 
 
 def findings(slow: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield what is checked, and what is wrong with it."""
-    yield "figures that nobody measures", unmeasured()
+    """Yield the name of each check and its error messages."""
+    yield "figures without a measurement", unmeasured()
     yield "pictures of tables", check_pictures()
     yield "the lines of Python", check_lines()
     checks = [
@@ -311,7 +312,7 @@ def findings(slow: bool) -> Iterator[tuple[str, list[str]]]:
 
 
 def check_pictures() -> list[str]:
-    """Return the commands for the pictures that differ from their tables."""
+    """Return the commands that redraw pictures which differ from their tables."""
     again = []
     for name in ("accuracy", "boosted"):
         table, drawn = BENCHMARKS / f"{name}_table.rst", ROOT / f"docs/_static/{name}.svg"
@@ -321,7 +322,7 @@ def check_pictures() -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Check, print what is wrong, and return how much is."""
+    """Run all checks, print the errors, and return 1 if there are any."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="times and speeds, too")
     wrong = 0

@@ -66,7 +66,7 @@ def kernel_code(text: str) -> int:
 
 
 def knows_partitions(tree: ast.AST) -> bool:
-    """Return whether a module uses names for partitions or Dask."""
+    """Return True if a module uses names for partitions or Dask."""
     names = (getattr(n, "id", None) or getattr(n, "attr", None) for n in ast.walk(tree))
     return any(name and OF_PARTITIONS.search(name) for name in names)
 
@@ -78,7 +78,7 @@ def imports(tree: ast.AST) -> int:
 
 
 def weight(root: Path) -> dict[str, int]:
-    """Return the measures by name."""
+    """Return a mapping from the names of the measures to their values."""
     texts = {p: p.read_text("utf-8") for p in sorted((root / "pboost").rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in texts.items()}
     kernels = [p for p in (root / "pboost").rglob("*") if p.suffix in (".pyx", ".pxd", ".h", ".c")]
