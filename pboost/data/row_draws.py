@@ -30,7 +30,7 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def row_hashes(
-    columns: SortedColumns | BinnedColumns, target: Array | None
+    columns: SortedColumns | BinnedColumns, target: Array
 ) -> NDArray[np.uint64]:
     """Return a hash (n,) of the bins and the target of each row.
 
@@ -44,8 +44,7 @@ def row_hashes(
         bins = mix(bits_of(np.append(lower, np.nan)) + STEP * np.array([j + 1], np.uint64))
         bins -= bins[min(int((upper < 0).sum()), max(len(upper) - 1, 0))]
         total += bins[codes]
-    if target is not None:
-        total += mix(bits_of(np.frexp(target)[0]))
+    total += mix(bits_of(np.frexp(target)[0]))
     return mix(total)
 
 

@@ -19,7 +19,7 @@ from pboost.distributed.partition_rounds import ShardedRounds, ShardedSoftmax, T
 from pboost.distributed.round_partitions import (
     AddTree,
     BeginFit,
-    DrawRows,
+    DrawnRows,
     HeldOutLoss,
     PartRange,
     RoundShard,
@@ -230,22 +230,17 @@ class PartRows:
         case = self._talk, problem, loss, weights, growing.limits, growing.steps
         if isinstance(loss, Softmax):
             return ShardedSoftmax(*case, growing.restraints, self.n_classes)
-        rounds = ShardedRounds(*case, growing.restraints)
-        rounds.draws_rows = self._share < 1.0
-        return rounds
+        return ShardedRounds(*case, growing.restraints)
 
     def begin_draws(self, share: float, seed: int) -> None:
         """Prepare to draw this fraction of the rows for the trees of each round."""
         self._share, self._seed = share, seed
 
     def listed(self, number: int) -> Any:
-        """Return the number of rows on which the trees of a round are grown, as a range."""
+        """Return what the partitions need to know of the rows of a round."""
         if self._share == 1.0:
             return range(self._n_used)
-        n = int(self._talk.ask(DrawRows(number, self._share, self._seed)).total[0])
-        if n == 0:
-            self._talk.tell(DrawRows(number, 1.0, self._seed))
-        return range(n or self._n_used)
+        return DrawnRows(number, self._share, self._seed)
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Raise an error: the decision values are stored in the partitions, see `add_fitted`."""

@@ -19,6 +19,7 @@ from pboost.distributed.round_partitions import (
     AddTree,
     AddUpdate,
     Counted,
+    DrawnRows,
     GatherLeaves,
     GradientRange,
     Gradients,
@@ -126,8 +127,6 @@ class ShardedRounds(Rounds):
     #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
-    #: Whether trees are grown on some of the rows.
-    draws_rows = False
     #: Scales of the last tree as a guess for the next tree, and the results of the partitions: the
     #: number of large gradients, the number of nonzero gradients, and the sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
@@ -164,8 +163,11 @@ class ShardedRounds(Rounds):
     def look(self) -> None:
         """Compute the derivatives in the partitions, and the mean loss."""
         guess, self._guessed = None, None
-        if self._packed is not None and not self.draws_rows:  # valid while gradients at most double
-            guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
+        if self._packed is not None:  # valid while gradients at most double
+            drawn = self._packed.drawn
+            drawn = None if drawn is None else drawn._replace(number=drawn.number + 1)
+            packed = self._packed._replace(drawn=drawn)
+            guess = Guessed(self._loss_scale, 2.0 * self.steepest, packed)
         answer = self.talk.ask(MaxMargin() if guess is None else guess)
         scale, largest = boost.loss_scale(self, self._sign * answer.maxima[0], *answer.maxima[1:3])
         if guess is not None and guess.scale == scale:
@@ -200,23 +202,26 @@ class ShardedRounds(Rounds):
 
     def _begin(self, rows: Any, of_gradient: float, of_curvature: float) -> None:
         """Quantize the derivatives in these units, and make the root."""
-        self.list_rows(rows)
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class, self.square_scale
-        packed = Quantise(of_gradient, of_curvature, *how)
+        drawn = rows if isinstance(rows, DrawnRows) else None
+        packed = Quantise(of_gradient, of_curvature, *how, drawn)
         if self._guessed is not None and self._guessed[0].packed == packed:
             self.talk.tell(packed)
             totals = self._guessed[1][2:]
         else:
             totals = self.talk.ask(packed).total
         self._packed = packed
+        if not totals[2]:  # no row is drawn
+            totals = self.talk.ask(packed._replace(drawn=None)).total
+        self.n_listed = int(totals[2])
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
         #: Results for the leaves, if they came with the last splits.
         self._ends: Answer | None = None
         #: Node numbers in the partitions, and the number of nodes that were split there.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
-        boost.begin_counted(self, totals[2:].reshape(1, -1), float(totals[0]))
+        boost.begin_counted(self, totals[3:].reshape(1, -1), float(totals[0]))
         self._squares = float(totals[1])
 
     def root_squares(self, rows: IntArray) -> float:

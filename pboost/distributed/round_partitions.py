@@ -102,10 +102,19 @@ class GradientRange(NamedTuple):
     steepest: float
 
 
+class DrawnRows(NamedTuple):
+    """Rows on which the trees of a round are grown, see `RowDraws`."""
+
+    number: int
+    share: float
+    seed: int
+
+
 class Quantise(NamedTuple):
     """Command to quantize derivatives in these units and begin a tree; requests root sums.
 
-    With `leaf_shrinkage`, `square_scale` is the factor of the squared gradients, otherwise 0.
+    With `leaf_shrinkage`, `square_scale` is the factor of the squared gradients, otherwise 0. The
+    tree is grown on the `drawn` rows, or on all rows if it is None.
     """
 
     gradient: float
@@ -114,6 +123,7 @@ class Quantise(NamedTuple):
     wants_squares: bool
     of_class: int
     square_scale: float
+    drawn: DrawnRows | None
 
 
 class Guessed(NamedTuple):
@@ -135,17 +145,6 @@ class Guessed(NamedTuple):
     scale: float
     steepest: float
     packed: Quantise
-
-
-class DrawRows(NamedTuple):
-    """Command to grow the next trees on drawn rows, see `RowDraws`; requests their number.
-
-    With a `share` of 1, trees are grown on all rows.
-    """
-
-    number: int
-    share: float
-    seed: int
 
 
 class SplitNodes(NamedTuple):
@@ -634,13 +633,15 @@ class RoundShard:
             if command.square_scale:
                 arrays.note_squares(command.gradient, command.square_scale)
             boost.pack(arrays, command.gradient, command.curvature)
+        self._draw(command.drawn)
         if self._drawn is not None:
             (arrays.draw_rows if self._has_words else arrays.list_rows)(self._drawn)
         self._spans = [(0, arrays.n_listed)]
         self._has_slopes = False
         if not is_asked:
             return None
-        totals, (squares, masses) = self._room(2, 1)
+        totals, (squares, masses) = self._room(3, 1)
+        squares[2] = arrays.n_listed
         spans = self._spans_of([0])
         boost.count(arrays, spans, masses)
         if command.square_scale:
@@ -670,15 +671,14 @@ class RoundShard:
             self._spans += [(start, middle), (middle, stop)]
         return n_below
 
-    def _draw(self, command: DrawRows, is_asked: bool) -> Answer | None:
+    def _draw(self, drawn: DrawnRows | None) -> None:
+        """Set the rows on which the next tree is grown; None stands for all rows."""
         self._drawn = None
-        if command.share < 1.0:
+        if drawn is not None:
             if self._hashes is None:
                 self._hashes = row_hashes(self._columns, self._y)
-            drawn = RowDraws(self._hashes, command.share, command.seed).drawn(command.number)
-            self._drawn = self._listed[drawn[self._listed]]
-        rows = self._listed if self._drawn is None else self._drawn
-        return Answer(np.array([float(len(rows))]), _NO_NUMBERS) if is_asked else None
+            is_drawn = RowDraws(self._hashes, drawn.share, drawn.seed).drawn(drawn.number)
+            self._drawn = self._listed[is_drawn[self._listed]]
 
     def _refill(self) -> None:
         """Distribute all rows among the leaves of a tree that was grown on drawn rows."""
@@ -787,7 +787,6 @@ class RoundShard:
         GradientRange: _sizes,
         Guessed: _guessed,
         Quantise: _packed,
-        DrawRows: _draw,
         SplitNodes: _split,
         Counted: _counted,
         Tallied: _tallied,

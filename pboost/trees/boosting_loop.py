@@ -193,11 +193,9 @@ class TableRows:
         """Prepare to draw this fraction of the rows for the trees of each round."""
         self._rows, self._draws = np.flatnonzero(self._weight > 0).astype(np.int32), None
         if share < 1.0:
-            # All entries of a row are drawn together, so the hash leaves out their classes.
-            target = self._y if self.problem.entries is None else None
             columns = self.problem.columns
             assert isinstance(columns, SortedColumns | BinnedColumns)
-            self._draws = RowDraws(row_hashes(columns, target), share, seed)
+            self._draws = RowDraws(row_hashes(columns, self._y), share, seed)
 
     def listed(self, number: int) -> Any:
         """Return the rows on which the trees of a round are grown."""

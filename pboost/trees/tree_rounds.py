@@ -269,7 +269,7 @@ class Rounds:
             self.jitter = self._jitter(self.root_squares(rows))
         self._count_in(*units)
         self._grow_nodes()
-        if len(rows) < self.n_used:
+        if self.n_listed < self.n_used:
             self._refill()
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]

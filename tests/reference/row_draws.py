@@ -30,8 +30,7 @@ def hash_of(lowest, lowest_of_zero, target):
     for j, pair in enumerate(zip(lowest, lowest_of_zero, strict=True)):
         own, zero = (mix((bits(v) + 0x9E3779B97F4A7C15 * (j + 1)) % WORD) for v in pair)
         total += own - zero
-    if target is not None:
-        total += mix(bits(math.frexp(target)[0]))
+    total += mix(bits(math.frexp(target)[0]))
     return mix(total % WORD)
 
 

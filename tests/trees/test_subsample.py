@@ -34,16 +34,12 @@ def test_draws_are_those_of_the_twin():
     lowest = [
         [np.append(ranges[j][0], np.nan)[columns.codes[j, i]] for j in range(4)] for i in range(60)
     ]
-    for target in (y, None):
-        hashes = row_hashes(columns, target)
-        expected = [
-            twin.hash_of(lowest[i], zero, None if target is None else y[i])
-            for i in range(60)
-        ]
-        assert hashes.tolist() == expected
-        for number in range(3):
-            actual = RowDraws(hashes, 0.3, 7).drawn(number)
-            assert actual.tolist() == [twin.is_drawn(h, number, 0.3, 7) for h in expected]
+    hashes = row_hashes(columns, y)
+    expected = [twin.hash_of(lowest[i], zero, y[i]) for i in range(60)]
+    assert hashes.tolist() == expected
+    for number in range(3):
+        actual = RowDraws(hashes, 0.3, 7).drawn(number)
+        assert actual.tolist() == [twin.is_drawn(h, number, 0.3, 7) for h in expected]
 
 
 def test_draws_of_several_rounds_are_independent():
