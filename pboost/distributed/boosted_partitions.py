@@ -1,4 +1,4 @@
-"""Boosted trees with exact observations on rows in partitions, from class sums at the nodes.
+"""Grow boosted trees with exact observations on rows in partitions.
 
 The compiled grower computes votes from the class sums of both branches, as it does for one table.
 The weights of a node are only updated after its votes are known, and only if it may be split.
@@ -65,7 +65,7 @@ class Root:
 
 
 def begin_boosted(engine: Engine, parts: Any) -> Root:
-    """Set the initial weights of all partitions, as for one table with all rows.
+    """Set the initial weights of all partitions to the weights for one table with all rows.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
 
 
 class ShardedBoosted(ShardedArrays, BoostedArrays):
-    """Arrays of a boosted tree whose rows are in partitions."""
+    """The arrays of a boosted tree whose rows are in partitions."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         return sums
 
     def _sums_there(self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]) -> Asking:
-        """Request the sums of nodes that are split ahead of growth."""
+        """Request the class weights of nodes that are split ahead of growth."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)

@@ -37,7 +37,7 @@ MOST_LOSSES = 3
 
 
 def dask_module(name: str) -> Any:
-    """Import a module of Dask; the ImportError contains the name of the extra."""
+    """Import a module of Dask, or raise an ImportError that contains the name of the extra."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -62,7 +62,7 @@ def gathered(client: Any, futures: Mapping[Any, Any]) -> list[Any]:
     client : distributed.Client
         Client of the cluster.
     futures : mapping to distributed.Future
-        Tasks, by the number of the partition or a text that describes the task.
+        The tasks. A key is the number of a partition or a text that describes the task.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _not_running(client: Any, doing: str) -> RuntimeError:
 
 
 async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine; raise a RuntimeError if the cluster has no workers."""
+    """Run a coroutine. Raise a RuntimeError if the cluster has no workers."""
     task = asyncio.ensure_future(work)
     try:
         while not (await asyncio.wait([task], timeout=min(LOOKING, PATIENCE)))[0]:
@@ -131,7 +131,7 @@ async def _workers(client: Any) -> dict[str, int]:
 
 
 async def _finished(futures: Mapping[Any, Any]) -> None:
-    """Wait for tasks and raise the first error, as described in `gathered`."""
+    """Wait for tasks and raise the first error, see `gathered`."""
     for key, future in futures.items():
         error = await future.exception()
         name = f"partition {key}" if isinstance(key, int) else key
@@ -183,14 +183,14 @@ class Shards:
         Parameters
         ----------
         pickled : bytes
-            Pickled sequence of requests: a method and its arguments. The arguments of `masses` are
+            Pickled sequence of pairs of a method and its arguments. The arguments of `masses` are
             the number of commands that the actor already has, and the new commands.
 
         Returns
         -------
         bytes
-            Pickle of "found" and the results for all partitions, merged into one for `masses`; or
-            of "error" with the partition, the message and the pickled exception.
+            Pickle of "found" and the results for all partitions, or of "error", the partition, the
+            message and the pickled exception. The results of `masses` are merged into one.
         """
         try:
             if self._given:
@@ -228,7 +228,7 @@ class Shards:
 
 
 async def converse(comm: Any, worker: Any, key: str) -> None:
-    """Handle the requests to an actor over a connection until it is closed.
+    """Handle the requests to an actor until the connection is closed.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class _Actor:
 
 
 class DaskEngine:
-    """An engine with partitions on Dask workers, one actor per worker.
+    """An engine for partitions on Dask workers. Each worker has one actor.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ class DaskEngine:
         return reply
 
     async def _tell_by_scheduler(self, actor: _Actor, pickled: bytes) -> bytes:
-        """Send bytes to an actor through the scheduler if the client does not connect to them."""
+        """Send bytes to an actor through the scheduler and return the reply."""
         call = {"op": "actor_execute", "actor": actor.future.key, "function": "answer"}
         call |= {"args": [pickled], "kwargs": {}}
         answer = await self._client.scheduler.proxy(worker=actor.address, msg=call)
@@ -473,7 +473,7 @@ class DaskEngine:
     async def _remove_if_stopped(self, address: str) -> None:
         """Remove a worker from the scheduler if its process does not respond.
 
-        Otherwise other workers would wait for the partitions that it holds.
+        Otherwise, other workers would wait for the partitions on the stopped worker.
         """
         try:
             async with asyncio.timeout(NOTICING):

@@ -37,7 +37,7 @@ class Cluster:
         return gathered(self._client, submitted)
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine on the workers, which use all their threads."""
+        """Return an engine that uses all threads of the workers."""
         return DaskEngine(self._client, inputs, kind)
 
 
@@ -92,7 +92,7 @@ def rows(
 
     Notes
     -----
-    The rows are read and binned once, by tasks on the workers that store them, and stay there.
+    Tasks read and bin the rows once, on the workers that store them. The rows stay there.
     During a fit, an actor on each worker processes its partitions. If an actor is lost with its
     worker, it is created again on another worker, with the same result.
 

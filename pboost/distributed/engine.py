@@ -1,4 +1,4 @@
-"""Engines, which call methods on all partitions, and exact sums of their results."""
+"""Call methods on all partitions, and add their results exactly."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Engine(Protocol):
 
 
 class Serial:
-    """An engine for partitions in memory, which are called one after another."""
+    """An engine that calls the partitions in this process one after another."""
 
     def __init__(self, shards: Sequence[Any], workers: Workers | None = None) -> None:
         self._shards = shards
@@ -124,7 +124,7 @@ ADDED_AT_ONCE = 128
 
 
 def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Split a range into the halves that NumPy sums separately."""
+    """Split a range into the two halves that NumPy adds up separately."""
     half = (last - first) // 2
     middle = first + half - half % 8
     return (first, middle), (middle, last)
@@ -187,7 +187,7 @@ def scaled_sum(
 
 
 def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, bool]:
-    """Return the exponent and scale of the weights, and whether all weights are then positive.
+    """Return the exponent and scale of the weights, and whether all scaled weights are positive.
 
     The scale is the same as for all n rows in one table, see `TrainingData`.
     """
@@ -196,7 +196,7 @@ def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, b
 
 
 def first_shift(n: int) -> int:
-    """Return the number of fractional bits for the first sum of n weights; no weight exceeds 1."""
+    """Return the number of fractional bits for the first sum of n weights <= 1."""
     return SUM_BITS - n.bit_length()
 
 

@@ -55,7 +55,7 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
 
 
 class SumParts(TreeRows):
-    """Rows in partitions in one fit of gradient boosting."""
+    """The partitioned rows of one gradient boosting fit."""
 
     def __init__(self, source: Any, task: str, n_threads: int | None, ends: ExitStack) -> None:
         super().__init__(source, source.targets(task))
@@ -142,7 +142,7 @@ class PartRows:
         return self._talk.asked("weight_sum", unit, scale)[0][0] / scale
 
     def _rest(self, unit: float) -> float | None:
-        """Return the result of `least_rest` for all weights."""
+        """Return `least_rest` of the weights of all partitions."""
         (rest,) = self._talk.asked("weight_rest", self.greatest, unit)[1]
         return None if rest == -np.inf else -rest
 
@@ -235,11 +235,11 @@ class PartRows:
         return rounds
 
     def begin_draws(self, share: float, seed: int) -> None:
-        """Prepare to draw this fraction of the rows for the trees of each round."""
+        """Prepare to draw this fraction of the rows in each round."""
         self._share, self._seed = share, seed
 
     def listed(self, number: int) -> Any:
-        """Return the number of rows on which the trees of a round are grown, as a range."""
+        """Return a range whose length is the number of rows on which trees are grown."""
         if self._share == 1.0:
             return range(self._n_used)
         n = int(self._talk.ask(DrawRows(number, self._share, self._seed)).total[0])

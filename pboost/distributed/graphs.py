@@ -104,7 +104,7 @@ class HeldShard(LogShard):
 
     @staticmethod
     def merge(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return the sum of the results, up to the shortest one."""
+        """Return the sum of the results, truncated to the length of the shortest."""
         n = min(len(answer) for answer in answers)
         return np.sum([answer[:n] for answer in answers], axis=0, dtype=np.int64)
 
@@ -162,7 +162,7 @@ class WatchedParts:
 
 
 class GrowthKind(NamedTuple):
-    """The classes that grow one kind of graph on partitions."""
+    """Classes that grow one kind of graph on partitions."""
 
     shard: type[Any]
     learner: type[ShardedStump]
@@ -182,7 +182,7 @@ GROWTHS: dict[type[Any], GrowthKind] = {
 
 
 class GraphRows:
-    """Rows in partitions in one fit of a graph.
+    """The partitioned rows of one graph fit.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class _Whole:
     def class_data(
         self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any
     ) -> TrainingData:
-        """Return training data with one row per class, which has the weight of the class."""
+        """Return training data with one row per class, weighted by the class weight."""
         of = self.problem.columns
         assert isinstance(of, BinnedColumns)
         none = np.empty((of.n_features, 0), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Multiclass graphs on rows in partitions: the state of a partition, and growth from its sums.
+"""Grow multiclass graphs on rows in partitions.
 
 A partition stores a weight for each row and class, and the rows at each exit. Exits are numbered;
 number 0 is the entrance of a tree, which has all rows.
@@ -64,7 +64,7 @@ class Summed(NamedTuple):
 
 
 class ExactSum(NamedTuple):
-    """Request for the weights at an exit times factors, as input of `exact_sum`."""
+    """Request for the weights at an exit times factors, for `exact_sum`."""
 
     number: int
     for_it: FloatArray
@@ -184,7 +184,7 @@ class LabelShard(Shard):
 
 
 class Turn(NamedTuple):
-    """A node on the path to an exit: branch of each code, probabilities by branch and class."""
+    """A node on the path to an exit: the branch of each bin code, and probabilities."""
 
     feature: int
     side: NDArray[np.uint8]
@@ -208,7 +208,7 @@ class Sided(NamedTuple):
 
 
 class ExactAt(NamedTuple):
-    """Like `ExactSum`, for an exit that rows reach with a probability."""
+    """The same request as `ExactSum` for an exit that rows reach with a probability."""
 
     turns: Sequence[Turn]
     for_it: FloatArray
@@ -216,13 +216,13 @@ class ExactAt(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Command to replace the weights by the combined weights of exits, given paths and factors."""
+    """Command to replace the weights by the combined weights of exits."""
 
     exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
 
 
 class SoftLabelShard(LabelShard):
-    """Rows of one partition, which reach each exit with a probability."""
+    """Rows of one partition that reach each exit with a probability."""
 
     def _probability(self, turns: Sequence[Turn]) -> FloatArray:
         sides = ((turn.side.take(self._codes[turn.feature]), turn.taken) for turn in turns)
@@ -301,7 +301,7 @@ class ShardedLabelTrees(LabelTrees):
         return merge(self._engine.masses(self._told))
 
     def _enter(self, edges: Any, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree, where all exits join."""
+        """Open the entrance of a tree, which all exits lead to."""
         self._rows = RowsAt(0, self._ask(Entered(self._scale)))
         self._number = 0
         super()._enter(edges, self._rows.sums)
@@ -346,7 +346,7 @@ class ShardedLabelTrees(LabelTrees):
 
 
 class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
-    """A chain of trees that vote for each class, with soft splits, on rows in partitions."""
+    """A chain of trees with soft splits that vote for each class, on rows in partitions."""
 
     def _turns(self, exit_: LabelExit) -> list[Turn]:
         """Return the nodes on the path to an exit."""

@@ -1,4 +1,4 @@
-"""Boosting rounds on rows in partitions: trees are grown from sums over the partitions."""
+"""Run boosting rounds on rows in partitions."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ STEP = np.asarray(boost.STEP).dtype
 
 
 class Talk:
-    """The log of commands for the partitions, and their engine."""
+    """The log of commands for the partitions, and the engine that executes it."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.commands = engine, list[Any]()
 
     def tell(self, what: Any) -> None:
-        """Add a command to the log, to be sent with the next request."""
+        """Add a command to the log, which is sent with the next request."""
         self.commands.append(what)
 
     def ask(self, what: Any) -> Answer:
-        """Send a request to all partitions and return the merged result."""
+        """Send a request to all partitions and return the merged results."""
         self.commands.append(what)
         return RoundShard.merge(self.engine.masses(self.commands))
 
@@ -121,15 +121,15 @@ class ShardedRounds(Rounds):
     """
 
     shares_lanes = False
-    #: The class of the current tree, with softmax.
+    #: The class of the current tree for a softmax loss.
     _class = 0
     #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
     #: Whether trees are grown on some of the rows.
     draws_rows = False
-    #: Scales of the last tree as a guess for the next tree, and the results of the partitions: the
-    #: number of large gradients, the number of nonzero gradients, and the sums at the root.
+    #: Scales of the last tree, used as a guess for the next tree, and results of the partitions:
+    #: the number of large gradients, the number of nonzero gradients, and the sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
 
     def __init__(
@@ -156,7 +156,7 @@ class ShardedRounds(Rounds):
         return max(min_slots, min(wanted, kept)), 1
 
     def _left_out(self, weight: RoundWeights) -> float:
-        """Return the part of the loss that the compiled loss omits, summed over rows."""
+        """Return the sum over rows of the part of the loss that the compiled loss omits."""
         (terms,), (largest_loss,) = self.talk.asked("loss_bound")
         scale = boost.sum_scale(largest_loss, terms)
         return self.talk.asked("loss_sum", scale)[0][0] / scale - self.total
@@ -212,14 +212,14 @@ class ShardedRounds(Rounds):
         self._packed = packed
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
-        #: Results for the leaves, if they came with the last splits.
+        #: Results for the leaves, if the last splits returned them.
         self._ends: Answer | None = None
         #: Node numbers in the partitions, and the number of nodes that were split there.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, totals[1:].reshape(1, -1), float(totals[0]))
 
     def _grow_nodes(self) -> None:
-        """Split nodes, all of a level together, until no open node is left."""
+        """Split nodes level by level until no open node is left."""
         waiting, opened = np.empty(0, dtype=OPEN), self.open[0]
         if self.max_depth < 1 or self.n_listed < 2 * max(self.min_samples_leaf, 1):
             return
@@ -338,7 +338,7 @@ class ShardedRounds(Rounds):
         self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
 
     def _split(self, batch: Array, is_last: bool) -> Array:
-        """Split nodes and return their open children; `is_last`: no other node is open."""
+        """Split nodes and return their open children. With `is_last`, no other node is open."""
         is_counted = not self._is_pooled(batch)
         is_last = is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
         halves = self._halves(batch, is_last and self.n_listed == self.n_used)
@@ -360,7 +360,7 @@ class ShardedRounds(Rounds):
         return self._children(batch[is_split], halves.take(is_split))
 
     def _halves(self, batch: Array, is_last: bool = False) -> Halves:
-        """Split nodes in the partitions; with `is_last`, no other node is open."""
+        """Split nodes in the partitions. With `is_last`, no other node is open."""
         k, node = len(batch), self.node[batch["node"]]
         above = np.empty((k, MAX_BINS), dtype=np.uint8)
         self.open = batch[None]

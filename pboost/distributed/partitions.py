@@ -1,4 +1,4 @@
-"""Rows in partitions as a source of rows for builders, in this process or on a cluster.
+"""A row source for builders whose rows are in partitions, in this process or on a cluster.
 
 `pboost.distributed.partition_tasks` has the functions that process one partition. A `Place` runs
 them in this process or on the worker that holds the partition.
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Place(Protocol):
-    """Location of the partitions, where tasks are run."""
+    """Storage of the partitions, which runs tasks on them."""
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         """Start a task and return its result, or a future of it."""
@@ -58,7 +58,7 @@ class LocalPlace:
         return task(*arguments)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results, which are already known."""
+        """Return the results, because tasks run immediately."""
         return list(submitted.values())
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
@@ -78,11 +78,11 @@ class PartitionedRows(RowSource):
     parts : list
         For each partition that has rows, a `PartitionData` or a future of it.
     numbers : list of int
-        Index of each of these partitions among all that were passed.
+        Index of each partition in `parts` among all partitions that were passed.
     sizes : list of int
-        Number of rows of each.
+        Number of rows of each partition in `parts`.
     bins : BinnedColumns
-        The bins; its rows are not used. It has values if the partitions do.
+        The bins. Its rows are not used. It stores values if the partitions store values.
     is_weighed : bool
         Whether the rows have sample weights.
     """
@@ -127,7 +127,7 @@ class PartitionedRows(RowSource):
     def targets(self, task: str, two: str | None = None) -> Array | int:
         """Return the class labels, or the exponent that scales the targets of a regression.
 
-        `two`: the reason why only two classes are supported, for the error message.
+        `two` is the reason why only two classes are supported, for the error message.
         """
         if task != CLASSIFICATION:
             return int(np.frexp(max(self.each(tasks.greatest_target)))[1])
@@ -150,7 +150,7 @@ class PartitionedRows(RowSource):
         )
 
     def hold_out(self, hold: HoldOut, values: Array | int) -> HeldRows:
-        """Draw the rows of a validation set; they stay in their partitions."""
+        """Draw the rows of a validation set. The rows stay in their partitions."""
         sizes = np.array(self.each(tasks.class_sizes, values))  # (partitions, classes)
         classes = [np.arange(n, dtype=np.int32) for n in sizes.sum(axis=0).tolist()]
         drawn = [np.sort(of) for of in held_of_classes(classes, hold.share, hold.generator)]
@@ -256,7 +256,7 @@ class PartitionedRows(RowSource):
 
 
 def split_at(numbers: Array, sizes: Array) -> list[Array]:
-    """Split ascending row indices by partition; the first row of each partition has index 0."""
+    """Split ascending row indices by partition, and count them from 0 in each partition."""
     stops = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))
     return [part - start for part, start in zip(parts, (stops - sizes).tolist(), strict=True)]
@@ -268,7 +268,7 @@ def without_rows(bins: BinnedColumns) -> BinnedColumns:
 
 
 def shared_labels(parts: dict[int, Array | None], two: str | None) -> Array:
-    """Return the class labels of all partitions, from the labels in each."""
+    """Return the class labels of all partitions from the class labels in each partition."""
     known = {k: values for k, values in parts.items() if values is not None}
     if not known:
         raise ValueError("y: expected at least one row of each class, got no rows")
@@ -454,7 +454,7 @@ def read_rows(
     is_weighed: bool,
     options: PartitionBinning,
 ) -> PartitionedRows:
-    """Return the row source of partitions, from the features, target and weights of each."""
+    """Return a row source from the features, target and weights of each partition."""
 
     def each(task: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
         return [place.submit(task, part, k, *more) for k, part in enumerate(parts)]
@@ -512,7 +512,7 @@ def _sampled_bins(
     """Return bins with edges from a sample of the rows, or from all rows if there are few."""
     greatest = None
     if n > SAMPLE_ROWS:
-        # If most rows differ, a small share of the hashes is enough. Otherwise all are needed.
+        # If most rows differ, a small share of the hashes is enough. Otherwise, use all hashes.
         for share in (1.1 * SAMPLE_ROWS / n, 1.0):
             max_hash = min(int(share * 2.0**64), 2**64 - 1)
             greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, max_hash)))
@@ -527,7 +527,7 @@ def _sampled_bins(
 def _exact_bins(
     results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning
 ) -> BinnedColumns:
-    """Return bins with edges from all rows, which are counted in their partitions."""
+    """Return bins with edges from all rows, which the partitions count."""
     keys = each(tasks.keys_of, read)
     table = features.table or Table.of_numbers(features.n_features)
     counts = BatchCounts(table.n_levels, options.is_weighed)

@@ -1,4 +1,4 @@
-"""Gradient boosting on the rows of one partition: commands, requests and their results.
+"""Run gradient boosting commands and requests on the rows of one partition.
 
 The state of a partition depends only on its rows and the commands so far: the trees of the model
 and the splits of the current tree. The results are sums of integers that float64 represents
@@ -97,7 +97,7 @@ class Gradients(NamedTuple):
 
 
 class GradientRange(NamedTuple):
-    """Request for the numbers of gradients near the largest one, and of nonzero gradients."""
+    """Request for the number of gradients near the largest one and of nonzero gradients."""
 
     steepest: float
 
@@ -119,8 +119,8 @@ class Quantise(NamedTuple):
 class Guessed(NamedTuple):
     """Command to begin a tree with the scales of the previous tree, in a single request.
 
-    It replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only begins when
-    the same `Quantise` follows.
+    This request replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only
+    begins when the same `Quantise` follows.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ class LocalRounds(Rounds):
 
 
 class PartRange(NamedTuple):
-    """Position of the rows of a partition among all rows.
+    """The position of the rows of a partition among all rows.
 
     Attributes
     ----------
@@ -421,7 +421,7 @@ class RoundShard:
         return Answer(np.array(total, dtype=float), np.array(maxima, dtype=float))
 
     def extent(self) -> _Found:
-        """Return the number of positive weights, the largest, and minus the smallest."""
+        """Return the number of positive weights, their maximum, and minus their minimum."""
         if self._weights is None:
             return [float(self._columns.n_rows)], [1.0, -1.0]
         some = self._weights[self._weights > 0]
@@ -439,13 +439,13 @@ class RoundShard:
         return [], [-np.inf if rest is None else -rest]
 
     def copies(self, greatest: float, unit: float) -> _Found:
-        """Return the sum and maximum of the copies of rows, and whether weights are not copies."""
+        """Return the sum and maximum of the copies, and whether the weights are not copies."""
         assert self._weights is not None
         copies, are_copies = copies_of(self._weights / greatest, unit)
         return [copies.sum()], [copies.max(), not are_copies]
 
     def targets(self, minimum: float) -> _Found:
-        """Return the number of nonzero targets, and minus the first row and first low row."""
+        """Return the number of nonzero targets, and the negated indices of the first rows."""
         used, y = np.flatnonzero(self._used()), self._numbers()
         low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [
@@ -581,7 +581,7 @@ class RoundShard:
         return Answer(_NOTHING, np.array([self._sign * u, y, size]))
 
     def _place_slopes(self, scale: float) -> tuple[float, float, float]:
-        """Compute derivatives, which overwrite quantized values; see `place_slopes`."""
+        """Compute derivatives and overwrite the quantized values with them."""
         self._has_slopes, self._begun_as = True, None
         return boost.place_slopes(self._rounds, scale)
 

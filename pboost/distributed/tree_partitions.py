@@ -1,4 +1,4 @@
-"""Trees on rows in partitions: the histograms of each partition, and growth from their sums.
+"""Grow trees on rows in partitions from sums of their histograms.
 
 The state of a partition depends only on its rows and the commands so far. A request contains the
 splits of all nodes of a level and queries about their children. The results are integers, so their
@@ -51,7 +51,7 @@ TreeShardInputs: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
 class Splits(NamedTuple):
-    """Splits of nodes of a tree: the left children, and the branch (0 or 1) of each bin code."""
+    """Splits of tree nodes. They contain the left children and the branch (0 or 1) of each code."""
 
     tree: int
     node: IntArray
@@ -61,7 +61,7 @@ class Splits(NamedTuple):
 
 
 class NodeQuery(NamedTuple):
-    """A query about nodes of a tree: its name in `TreeShard.ANSWERS`, and numbers per node.
+    """A query about nodes of a tree. Its name is a key of `TreeShard.ANSWERS`.
 
     Weights are in units of ``2**-shift`` times the unit of the root.
     """
@@ -94,7 +94,7 @@ class SentRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Concatenated results of queries: totals, maxima, and rows or other lists."""
+    """Concatenated results of queries: totals, maxima, and lists such as rows."""
 
     total: Array
     maxima: FloatArray
@@ -118,7 +118,7 @@ class RowsAtNodes:
         grow.part_rows(codes, self.rows, self.bounds, spare, *splits[1:])
 
     def at(self, nodes: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
-        """Return the rows at nodes, one node after another, and their number at each node."""
+        """Return the rows at nodes, ordered by node, and the number of rows at each node."""
         bounds = self.bounds[nodes]
         parts = [self.rows[start:stop] for start, stop in bounds.tolist()]
         count = bounds[:, 1].astype(np.int64) - bounds[:, 0]
@@ -130,7 +130,7 @@ class RowsAtNodes:
 
 
 def fixed_weights(scaled: FloatArray, shift: Array) -> NDArray[np.int64]:
-    """Return scaled weights in fixed point, as `fixed_weight` in `_core/_grower.pxd` does."""
+    """Return scaled weights in fixed point, see `fixed_weight` in `_core/_grower.pxd`."""
     rounded: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
     return rounded.astype(np.int64)
 
@@ -176,7 +176,7 @@ class TreeShard(LogShard):
         return Answer(merge([answer.total for answer in answers]), maxima, rows)
 
     def extent(self) -> tuple[int, int, float]:
-        """Return the number of rows, of rows with positive weight, and the largest weight."""
+        """Return the number of rows, the number of positive weights, and the largest weight."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
         return len(self._y), len(self._first), greatest
 
@@ -265,7 +265,7 @@ class TreeShard(LogShard):
         )
 
     def _masses(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
-        """Return the weight of each class at nodes; in a regression the total weight, and 0."""
+        """Return the class weights at nodes, or in a regression the total weight and 0."""
         rows, count = tree.at(query.node)
         fixed, masses = tree.fixed(rows, np.repeat(query.shift, count)), []
         for k in range(self._n_classes or 1):
@@ -404,13 +404,13 @@ Asking: TypeAlias = Generator[list[Splits | NodeQuery], Answered, None]
 
 
 class Calls:
-    """The log of the requests of trees that grow together, and their engine."""
+    """The log of requests for trees that grow together, and the engine that executes it."""
 
     def __init__(self, engine: Engine, commands: Sequence[Any] = ()) -> None:
         self.engine, self.commands = engine, list[Splits | Queries](commands)
 
     def run(self, asking: Sequence[Asking]) -> None:
-        """Run generators until all are exhausted, with one request for all in each step."""
+        """Run generators until all are exhausted. Each step sends one request for all of them."""
         waiting = [
             (generator, batch)
             for generator in asking
@@ -508,7 +508,7 @@ class ShardedArrays(TreeArrays):
         self.codes = codes
 
     def begin(self, cells: NDArray[np.int64] | None = None) -> Asking:
-        """Create the root, from its histogram if the histogram is passed."""
+        """Create the root. If its histogram is passed, use it."""
         ahead, root = self.ahead, np.zeros(1, dtype=np.int32)
         ahead.node["stop"][0] = self.n
         if cells is None and self.n <= self._few:
@@ -582,7 +582,7 @@ class ShardedArrays(TreeArrays):
         return max(3, MOST_KEPT // (8 * math.prod(self._shape)))
 
     def _next_nodes(self, at: int) -> IntArray:
-        """Return the nodes to split in the next request: `at`, then other nodes by impurity.
+        """Return the nodes to split in the next request: first `at`, then other nodes by impurity.
 
         Their number is at most the number of splits that may follow. If random features are drawn
         by node number, only nodes that growth has reached are returned.
@@ -596,7 +596,7 @@ class ShardedArrays(TreeArrays):
         return np.concatenate([np.array([at], dtype=np.int32), known[: max(max_splits - 1, 0)]])
 
     def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> NodeQuery:
-        """Return a query about nodes, with numbers for each."""
+        """Return a query about nodes, with the given numbers for each node."""
         if numbers is None:
             numbers = np.empty((len(nodes), 0))
         return NodeQuery(what, self.tree, nodes, self.ahead.node["shift"][nodes], numbers)
@@ -735,7 +735,7 @@ class ShardedArrays(TreeArrays):
         ahead.mass[nodes] = answered.totals(len(nodes), width)
 
     def _store(self, nodes: IntArray, sent: list[SentRows]) -> None:
-        """Store the rows of nodes, one node after another."""
+        """Store the rows of nodes, ordered by node."""
         if not len(nodes):
             return
         size = self.ahead.sizes(nodes)
@@ -796,7 +796,7 @@ class ShardArrays(ShardedArrays, CartArrays):
 
 
 def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers) -> list[str]:
-    """Grow trees with common requests; return why each stopped growing."""
+    """Grow trees with common requests. Return the reason why each tree stopped growing."""
     calls.run([tree.begin() for tree in trees])
     stop_reasons = [""] * len(trees)
     growing = list(range(len(trees)))

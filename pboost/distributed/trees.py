@@ -57,7 +57,7 @@ class Bag(NamedTuple):
 
 
 class BagTree(NamedTuple):
-    """A tree and the sample that it was fitted to."""
+    """A tree and its sample of the rows."""
 
     bag: Bag
     tree: Tree
@@ -168,7 +168,7 @@ class BagShard(TreeShard):
         return getattr(self, what)(*arguments)
 
     def tested(self) -> tuple[int, int, float]:
-        """Return the first row index, and the number and the largest weight of out-of-bag rows."""
+        """Return the first row index, and the count and largest weight of out-of-bag rows."""
         weights = self._whole[self._tally.tested()]
         return self._start, len(weights), float(weights.max(initial=0.0))
 
@@ -177,8 +177,8 @@ class BagShard(TreeShard):
     ) -> tuple[PartialSums, PartialSums]:
         """Return `sum_parts` of weighted losses of the n out-of-bag rows, and of their weights.
 
-        `first` is the number of such rows before each partition. Weights and targets are scaled by
-        powers of two.
+        `first` is the number of out-of-bag rows before each partition. Weights and targets are
+        scaled by powers of two.
         """
         rows = self._tally.tested()
         loss = self._tally.losses(rows, of_targets)
@@ -193,7 +193,7 @@ class BagShard(TreeShard):
 def begin_bags(
     engine: Engine, problem: Problem, bags: Sequence[Bag]
 ) -> list[tuple[TrainingData, int, int]]:
-    """Set the weights of samples; return the data, number of rows and key of each sample.
+    """Set the weights of samples. Return the data, number of rows and key of each sample.
 
     Raises
     ------
@@ -219,7 +219,7 @@ TOGETHER = 1 << 18
 
 
 class TreeRows:
-    """Rows in partitions in one fit of trees.
+    """The partitioned rows of one fit of trees.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class Members:
         check_seen(case.tree, np.sum(counts, axis=0), mean, self.exponent)
 
     def _grown(self, bags: Sequence[Bag]) -> list[Tree]:
-        """Fit one tree per sample; the trees grow together."""
+        """Fit one tree per sample. The trees grow together."""
         calls, limits = Calls(self.engine), self._fit.limits
         begun = begin_bags(self.engine, self._fit.problem, bags)
         grown = [
