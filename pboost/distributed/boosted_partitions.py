@@ -44,7 +44,7 @@ from pboost.values import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Root:
-    """State before the first split.
+    """The state before the first split.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         self.calls.run([self.begin(root.cells)])
 
     def replay(self, model: DecisionGraph) -> None:
-        """Rebuild the nodes of an existing tree, with one request per level."""
+        """Rebuild the nodes of an existing tree. Send one request per level."""
         ahead = self.ahead
         nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # by node of the model
         while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:

@@ -1,4 +1,4 @@
-"""Dask collections as a source of rows for builders, and lazy predictions."""
+"""Use Dask collections as a row source for builders, and predict on them lazily."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def decision_function(model: Model, X: Any) -> Any:
 
 
 def _lazy(function: Callable[..., Any], model: Any, X: Any, dtype: Any, columns: Any) -> Any:
-    """Apply a function to each partition lazily; `columns` are the column names of a matrix."""
+    """Apply a function to each partition lazily. `columns` has the column names of a matrix."""
     _check_collection("X", X, 2)
     shape = (0,) if columns is None else (0, len(columns))
     none = np.empty(shape, dtype=dtype)

@@ -131,9 +131,9 @@ def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
-    """Return partial sums of some of n values, which begin at position `start`.
+    """Return partial sums of a range of n values that begins at position `start`.
 
-    `sum_of_parts` computes from them the sum of all n values, bit-identical to ``values.sum()``.
+    `sum_of_parts` adds up these partial sums, bit-identical to ``values.sum()``.
     """
     stop, parts = start + len(values), PartialSums()
     waiting = [(0, n)]
@@ -176,7 +176,7 @@ def check_size(n: int) -> None:
 def scaled_sum(
     weights: FloatArray, rows: IntArray | slice, exponent: int, shift: int
 ) -> tuple[int, bool]:
-    """Return the fixed-point sum of weights, and whether the weights of `rows` are still positive.
+    """Return the fixed-point sum of weights, and whether the weights of `rows` remain positive.
 
     The weights are multiplied by ``2**-exponent``; the unit of the sum is ``2**-shift``.
     """

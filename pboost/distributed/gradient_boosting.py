@@ -51,7 +51,7 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
         name = "growth" if options["growth"] == "cost_efficient" else "search"
         what = f"{name}: {options[name]!r}"
     if what is not None:
-        raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
+        raise NotImplementedError(f"{what} requires all rows in one table; pass rows.gather()")
 
 
 class SumParts(TreeRows):

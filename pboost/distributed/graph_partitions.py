@@ -301,7 +301,7 @@ class Begun:
     masses : tuple of int
         Fixed-point sum of each class.
     bin_start : ndarray of int32, shape (d, b + 1)
-        Number of rows below each bin.
+        Number of rows in lower bins, for each bin.
     """
 
     exponent: int
@@ -538,8 +538,8 @@ class ShardedStump(Stump):
         """Return the data of the fit, without its rows."""
         if self.search == "exact":
             raise NotImplementedError(
-                'weak_learner: search="exact" needs all rows in one place, because partitions are '
-                "searched by bins: pass rows.gather()"
+                'weak_learner: search="exact" requires all rows in one table, and partitions are '
+                "searched by bins; pass rows.gather()"
             )
         self.is_exact(problem)  # raises if the options are incompatible with the bins
         data: TrainingData = self.rows.arrange(problem, n_threads)

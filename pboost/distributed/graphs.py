@@ -56,8 +56,8 @@ class HeldParts:
     rows : list of ndarray of int32
         Row indices in each partition, in ascending order.
     each : list of tuple
-        For each partition, its rows, the number of validation rows in earlier partitions, and
-        their total number.
+        For each partition: its validation rows, the number of validation rows in earlier
+        partitions, and the total number of validation rows.
     """
 
     def __init__(self, source: Any, values: Array | int, rows: Sequence[IntArray]) -> None:
@@ -208,12 +208,12 @@ class GraphRows:
     def __init__(self, source: Any, learner: Any, observation: Any, growth: type) -> None:
         if type(learner) is not Stump:
             raise NotImplementedError(
-                "weak_learner: expected weak.stump(), the only one that partitions support, got "
-                f"{learner!r}, which needs all rows in one place: pass rows.gather()"
+                "weak_learner: expected weak.stump() for rows in partitions, got "
+                f"{learner!r}; pass rows.gather() to use it"
             )
         if not isinstance(observation, TableObservation) and not observation.is_exact:
             raise NotImplementedError(
-                f"observation: {observation!r} needs all rows in one place: pass rows.gather(); "
+                f"observation: {observation!r} requires all rows in one table; pass rows.gather(); "
                 "partitions support exact observations and tables, such as observation.adatree2()"
             )
         self.source, self._kind, self._observation = source, GROWTHS[growth], observation

@@ -1,7 +1,7 @@
 """Grow multiclass graphs on rows in partitions.
 
-A partition stores a weight for each row and class, and the rows at each exit. Exits are numbered;
-number 0 is the entrance of a tree, which has all rows.
+A partition stores a weight for each row and class, and the rows at each exit. Exits are numbered.
+Exit 0 is the entrance of a tree, which all rows reach.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pboost.weak.stump_search import StumpCut
 
 
 class Entered(NamedTuple):
-    """Command to move all rows to exit 0; requests their sums (3, J) and row counts (J,)."""
+    """Command to move all rows to exit 0 and return their sums (3, J) and row counts (J,)."""
 
     scale: float
 
@@ -46,7 +46,7 @@ class Boosted(NamedTuple):
 
 
 class PartitionExit(NamedTuple):
-    """Command to split the rows at an exit; requests sums and counts of both children (2, 4, J)."""
+    """Command to split the rows at an exit and return sums and counts, shape (2, 4, J)."""
 
     number: int
     below: int
@@ -171,7 +171,7 @@ class LabelShard(Shard):
         factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
-    #: Commands that change the state, and types of which only the latest command has an effect.
+    #: Commands that change the state, and commands that replace earlier commands of their type.
     _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
@@ -192,7 +192,7 @@ class Turn(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """Command to compute the weights at an exit; requests their sums (3, J)."""
+    """Command to compute the weights at an exit and return their sums, shape (3, J)."""
 
     turns: Sequence[Turn]
     scale: float
@@ -200,7 +200,7 @@ class Arrived(NamedTuple):
 
 
 class Sided(NamedTuple):
-    """Request for sums of the weights at the exit, by class of the row and branch, (J, 2, 3, J)."""
+    """Request for sums of the weights at an exit, shape (J, 2, 3, J)."""
 
     feature: int
     side: NDArray[np.uint8]
@@ -276,7 +276,7 @@ class SoftLabelShard(LabelShard):
 
 
 class RowsAt:
-    """Reference to the rows at an exit: its number, sums and row counts."""
+    """Reference to the rows at an exit. It stores the number, the sums and the row counts."""
 
     def __init__(self, number: int, sums: NDArray[np.int64]) -> None:
         self.number, self.sums, self.counts = number, sums[:3], sums[3]
@@ -307,7 +307,7 @@ class ShardedLabelTrees(LabelTrees):
         super()._enter(edges, self._rows.sums)
 
     def _add_up(self, rows: Any, *factor: FloatArray) -> NDArray[np.int64]:
-        """Return the sums of rows. At an entrance they are already known."""
+        """Return the sums of rows, which are already known at an entrance."""
         if factor:
             self._told.append(Boosted(rows.number, np.stack(factor)))
         if factor or rows is None:

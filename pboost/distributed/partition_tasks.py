@@ -434,9 +434,9 @@ def given_part(
     held: Array | None,
     more: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """Return the arguments of the object that represents a partition in a fit.
+    """Return the arguments of the class whose objects represent partitions in a fit.
 
-    They are the columns, the class codes or scaled targets, the weights, and `more`. Rows of the
+    The result has the columns, class codes or scaled targets, weights, and `more`. Rows of the
     validation set have weight 0.
     """
     weights = part.weights

@@ -224,11 +224,11 @@ class PartitionedRows(RowSource):
         return (np.ldexp(y, values) if isinstance(values, int) else values[y]), weight
 
     def graph(self, learner: Any, observation: Any, growth: type) -> Any:
-        """Return the weak learner of one fit, with a `growth` that uses these rows."""
+        """Return the weak learner of one fit on these rows."""
         return GraphRows(self, learner, observation, growth).learner
 
     def growth(self, kind: type[T]) -> type[T]:
-        """Return the growth class of this kind that reads rows from a source."""
+        """Return the class that grows this kind of graph on partitions."""
         growth: type[T] = GROWTHS[kind].growth
         return growth
 

@@ -40,7 +40,7 @@ _Found: TypeAlias = tuple[list[Any], list[Any]]
 
 
 class SumQuery(NamedTuple):
-    """Request for sums over rows: the name of a method of `RoundShard`, and its arguments."""
+    """Request for sums over rows. It contains the name of a method of `RoundShard`."""
 
     what: str
     arguments: tuple[Any, ...] = ()
@@ -66,7 +66,7 @@ class Weighed(NamedTuple):
 
 
 class BeginFit(NamedTuple):
-    """Command that begins a fit: name of the loss and initial decision values, shape (J,).
+    """Command to begin a fit with a loss and initial decision values of shape (J,).
 
     If weights are copies of rows, `most_copies` is the largest number of copies.
     """
@@ -81,7 +81,7 @@ class MaxMargin(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Command to compute the gradients of all classes; requests the largest values and losses."""
+    """Command to compute the gradients of all classes and return the largest values and losses."""
 
 
 class Losses(NamedTuple):
@@ -91,7 +91,7 @@ class Losses(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Command to compute derivatives; requests the largest derivatives and the sum of losses."""
+    """Command to compute derivatives and return their maxima and the sum of the losses."""
 
     scale: float
 
@@ -103,7 +103,7 @@ class GradientRange(NamedTuple):
 
 
 class Quantise(NamedTuple):
-    """Command to quantize derivatives in these units and begin a tree; requests root sums.
+    """Command to quantize derivatives, begin a tree and return the sums at its root.
 
     With `leaf_shrinkage`, `square_scale` is the factor of the squared gradients, otherwise 0.
     """
@@ -138,9 +138,9 @@ class Guessed(NamedTuple):
 
 
 class DrawRows(NamedTuple):
-    """Command to grow the next trees on drawn rows, see `RowDraws`; requests their number.
+    """Command to draw the rows for the next trees. The result is the number of drawn rows.
 
-    With a `share` of 1, trees are grown on all rows.
+    If `share` is 1, trees are grown on all rows. See `RowDraws`.
     """
 
     number: int
@@ -149,7 +149,7 @@ class DrawRows(NamedTuple):
 
 
 class SplitNodes(NamedTuple):
-    """Command to split the nodes of a level; requests row counts and sums of the children.
+    """Command to split the nodes of a level and return row counts and sums of the children.
 
     The root has number 0. The children of the i-th node that was split in this tree have numbers
     2 i + 1 and 2 i + 2.
@@ -192,7 +192,7 @@ class Tallied(NamedTuple):
 
 
 class GatherLeaves(NamedTuple):
-    """Command to end a tree with these leaves; requests bounds of losses, weights and copies."""
+    """Command to end a tree and return bounds of losses, weights and copies for its leaves."""
 
     leaves: IntArray
 
@@ -298,9 +298,9 @@ class RoundShard:
     Parameters
     ----------
     columns, y, weights :
-        Columns; class codes, or targets times a power of two; sample weights.
+        The columns, the class codes or scaled targets, and the sample weights.
     exponent : int or None
-        Exponent of the power of two, None for classes.
+        Exponent of the power of two that scales the targets, or None for classes.
     place : PartRange
         Position of the rows among all rows.
     workers : Workers
@@ -389,7 +389,7 @@ class RoundShard:
         return float(self._held_weight.max(initial=0.0))
 
     def lowest_held(self, minimum: float) -> tuple[int, float] | None:
-        """Return the first validation row with a target below `minimum`, and the target."""
+        """Return the first validation row with a target below `minimum` and its target."""
         y = self._numbers()[self._held]
         low = np.flatnonzero(y < minimum)
         return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
@@ -433,7 +433,7 @@ class RoundShard:
         return [boost.scaled_sum(self._weights / unit, scale)], []
 
     def weight_rest(self, greatest: float, unit: float) -> _Found:
-        """Return minus the `least_rest` of weights divided by the largest one."""
+        """Return minus the `least_rest` of the weights divided by the largest weight."""
         assert self._weights is not None
         rest = least_rest(self._weights[self._weights > 0] / greatest, unit)
         return [], [-np.inf if rest is None else -rest]
@@ -536,7 +536,7 @@ class RoundShard:
         )
         self._residual: FloatArray | None = np.empty(self._f.shape) if of_classes else None
         self._losses = np.empty(n if of_classes else 0)
-        #: Margins are bounded by their minimum, residuals by their maximum.
+        #: Margins are bounded by their minimum, and residuals are bounded by their maximum.
         self._sign = -1.0 if loss.name in boost.OF_MARGIN and not of_classes else 1.0
         # Free the original weights; the arrays above replace them.
         self._weights = None

@@ -80,7 +80,7 @@ class Queries(NamedTuple):
 
 
 class SentRows(NamedTuple):
-    """The rows of some nodes in one partition: their number per node, and their data.
+    """The rows of some nodes in one partition, with the number of rows per node.
 
     Weights are omitted if all are 1.
     """
@@ -102,7 +102,7 @@ class Answer:
 
 
 class RowsAtNodes:
-    """The rows of a partition in one tree, listed node by node, and their weights."""
+    """The rows and weights of a partition in one tree, ordered by node."""
 
     def __init__(self, rows: IntArray, weight: FloatArray, scale: float) -> None:
         self.rows, self.weight, self.scale = rows.copy(), weight, scale
@@ -378,7 +378,7 @@ def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingDat
 
 
 class Answered:
-    """The result of a request, read query by query."""
+    """The result of a request, from which the results of its queries are read in order."""
 
     def __init__(self, answer: Answer) -> None:
         self._total, self._most, self._rows = answer.total, answer.maxima, answer.rows
@@ -584,7 +584,7 @@ class ShardedArrays(TreeArrays):
     def _next_nodes(self, at: int) -> IntArray:
         """Return the nodes to split in the next request: first `at`, then other nodes by impurity.
 
-        Their number is at most the number of splits that may follow. If random features are drawn
+        The number of nodes is at most the number of remaining splits. If random features are drawn
         by node number, only nodes that growth has reached are returned.
         """
         ahead, limits = self.ahead, self.limits
@@ -614,7 +614,7 @@ class ShardedArrays(TreeArrays):
         return [*splits, *(query for query in queries if len(query.node))]
 
     def _measure_classes(self, new: IntArray) -> Asking:
-        """Measure new nodes; get the rows of small nodes and the histograms of large nodes.
+        """Measure new nodes, and get the rows of small nodes and the histograms of large nodes.
 
         In a boosted tree, weights are refined after the votes, and only at nodes that may be split.
         """
@@ -764,7 +764,7 @@ class ShardedArrays(TreeArrays):
             self.moment[to, 0] = self.fixed[to]
 
     def _cells_of_stored(self, node: int) -> NDArray[np.int64]:
-        """Return the histogram of a node whose rows are stored here."""
+        """Return the histogram of a node whose rows are stored in this process."""
         start, size = int(self.ahead.stored[node]), int(self.ahead.sizes(np.array([node]))[0])
         to, cells = slice(start, start + size), np.zeros((1, *self._shape), dtype=np.int64)
         rows, stop = np.arange(start, start + size, dtype=np.int32), np.array([size])

@@ -154,7 +154,7 @@ class BagShard(TreeShard):
     def tallied(self, n: int, cases: Sequence[BagTree], what: str, *arguments: Any) -> Any:
         """Add the out-of-bag predictions of new trees, then return the result of a method.
 
-        `cases` are the newest of n trees. The result is None if older trees are missing here.
+        `cases` are the newest of n trees. The result is None if this partition lacks older trees.
         """
         first = n - len(cases)
         if first > self._n_told:
