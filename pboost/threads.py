@@ -253,7 +253,7 @@ class Workers:
     ) -> list[T]:
         """Call ``work(start, stop, team)``, a kernel that divides its range among the threads.
 
-        The ranges are processed one after another. Each thread gets at least `multiple` items.
+        The calls run one after another. Each thread gets at least `multiple` items.
         """
         team = self.team
         per_call = CELLS_PER_CALL * self.n_threads // (cells * multiple)

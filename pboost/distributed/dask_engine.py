@@ -117,7 +117,7 @@ async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _workers(client: Any) -> dict[str, int]:
-    """Return the number of threads of each worker by address; wait until there is a worker."""
+    """Wait for a worker, and return the number of threads of each worker by address."""
     try:
         async with asyncio.timeout(PATIENCE):
             while not (threads := await client.scheduler.ncores()):
@@ -286,7 +286,7 @@ def _unpickled(pickled: bytes | None) -> BaseException | None:
 
 
 class _Actor:
-    """Client-side state of an actor: future, address, partitions, connection and log position."""
+    """The state of an actor on the client."""
 
     def __init__(self, future: Any, address: str, numbers: Sequence[int]) -> None:
         self.future, self.address, self.numbers = future, address, numbers
@@ -332,7 +332,7 @@ class DaskEngine:
         self._actors, self._given = {}, {}
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` on every partition; return the results in partition order.
+        """Call the method `what` on every partition. Return the results in partition order.
 
         Raises
         ------
@@ -422,7 +422,7 @@ class DaskEngine:
                     yield task, error
 
     async def _call(self, actor: _Actor, what: str, arguments: tuple[Any, ...]) -> Any:
-        """Send a request to an actor; a new actor first receives `begin` and the log."""
+        """Send a request to an actor. A new actor first receives `begin` and the log."""
         questions: list[tuple[str, tuple[Any, ...]]] = []
         n_cuts = actor.n_cuts
         if what != "begin" and actor.is_new and self._begun is not None:

@@ -56,7 +56,7 @@ def rows(
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:
-    """Return the rows of Dask collections, which builders accept as `X` in place of one table.
+    """Return a row source for Dask collections, which builders accept as `X`.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from pboost._core import voting
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray
 
-#: As in `_core/voting.pyx`: fixed-point sums of weights stay below ``2**SUM_BITS``, and their first
+#: See `_core/voting.pyx`. Fixed-point sums of weights stay below ``2**SUM_BITS``, and their first
 #: `SURE_BITS` bits are free of rounding errors.
 SUM_BITS, SURE_BITS = 61, 40
 #: Bits of the mantissa of a float64, bits of its lower half, and the range of `frexp` exponents.
@@ -72,7 +72,7 @@ class Serial:
 
 
 class LogShard:
-    """A partition that executes a log of commands, each command once and in order.
+    """A partition that executes each command of a log once, in order.
 
     A partition that is created again on another worker receives the whole log.
     """

@@ -62,7 +62,7 @@ class SumParts(TreeRows):
         self._n_threads, self._ends = n_threads, ends
 
     def is_weighed(self) -> bool:
-        """Return whether rows have sample weights."""
+        """Return whether the rows have sample weights."""
         return bool(self.source.is_weighed)
 
     def rows(self, hold: HoldOut | None) -> PartRows:
@@ -249,7 +249,7 @@ class PartRows:
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Raise an error: the decision values are stored in the partitions, see `add_fitted`."""
-        raise NotImplementedError("decision values are in the partitions")
+        raise NotImplementedError("decision values are stored in the partitions")
 
     def refuse_first(self, rounds: Any) -> None:
         """Do nothing, because the supported losses are always finite."""

@@ -347,7 +347,7 @@ class ShardedSearch(StumpSearch):
     """Binned search for stumps from the class sums of partitions.
 
     `data` has one row per class, with the total weight of the class. Weights passed as arguments
-    are not read, because the partitions store their own.
+    are not read, because the partitions store the weights.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ class HeldShard(LogShard):
         return sum_parts(self._weight, self._start, self._n)
 
     def begin(self, scale: float) -> tuple[int, int]:
-        """Begin a fit; return the fixed-point weights of all and of misclassified rows."""
+        """Begin a fit, and return the fixed-point weights of all rows and of misclassified rows."""
         fixed = in_fixed_point(self._weight, scale)
         inputs = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
         self._rows, self._seen = WatchedRows(*inputs, self._n_labels), 0
@@ -123,7 +123,7 @@ class HeldShard(LogShard):
         return np.array(self._rows.taken(command.records), dtype=np.int64)
 
     def stages(self, model: DecisionGraph) -> list[int]:
-        """Return the weight of misclassified rows at each stage; empty if there are no rows."""
+        """Return the weight of misclassified rows at each stage, or an empty array without rows."""
         return list(self._rows.stages(model))
 
     def wrong_of(self, score: FloatArray) -> int:

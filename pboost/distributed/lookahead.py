@@ -17,7 +17,7 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import COUNTER, NODE, TreeArrays
 from pboost.values import FloatArray, IntArray
 
-#: As in `_core/_grower.pxd`: if the sum of a node is smaller, its weights are scaled again.
+#: If the sum of a node is smaller, its weights are scaled again, see `_core/_grower.pxd`.
 LEAST_MASS = 2.0**40
 KNOWN, NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
 

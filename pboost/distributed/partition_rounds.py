@@ -147,7 +147,7 @@ class ShardedRounds(Rounds):
         super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return the number of histograms to store, and the number of threads, 1."""
+        """Return the number of histograms to store, and 1 as the number of threads."""
         n = len(self.y)
         min_slots = 2 + min(self.max_depth, int(n).bit_length())
         wanted = min_slots + open_nodes(self.max_depth, n)

@@ -215,7 +215,7 @@ def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPar
 
 
 def least_hashes(part: ReadPart, number: int, max_hash: int) -> NDArray[np.uint64]:
-    """Return the smallest distinct hashes of rows up to `max_hash`, without rows of weight 0."""
+    """Return the smallest distinct hashes <= `max_hash` of rows with positive weight."""
     hashed = _hashed(part)
     is_in = hashed <= np.uint64(max_hash)
     if part.fixed is not None:
@@ -247,7 +247,7 @@ def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
 def rows_of_edges(
     part: ReadPart, number: int, greatest: int | None
 ) -> tuple[Array, NDArray[np.int64] | None]:
-    """Return the rows for the bin edges, with hashes up to `greatest`, and their weights."""
+    """Return the rows with hashes <= `greatest`, which define the bin edges, and their weights."""
     if greatest is None:
         return part.features.values, part.fixed
     is_in = _hashed(part) <= np.uint64(greatest)

@@ -298,12 +298,12 @@ def partitions(
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:
-    """Return rows in partitions, which builders accept as `X` in place of one table.
+    """Return a row source for partitions, which builders accept as `X`.
 
     Parameters
     ----------
     X : list of array_like of shape (n, d), of data frames, or of BinnedColumns
-        Features, numeric or categorical, with the same columns and one dtype. Missing values are
+        Features, numeric or categorical, with the same columns and dtype. Missing values are
         allowed, and a partition may be empty. BinnedColumns must have the same bins, for example
         parts of one table that `select` returned.
     y : list of array_like of shape (n,)
@@ -312,7 +312,7 @@ def partitions(
         Sample weights >= 0 of each partition. All weights of a partition may be 0.
     max_bins : int
         Maximum number of bins per feature, from 2 to 256. Bins have about equal total weight, and
-        equal values share a bin. Not used if the partitions are already binned; the same holds for
+        equal values share a bin. Ignored if the partitions are already binned; the same holds for
         the next three parameters.
     bin_edges : {"sample", "exact"}
         Rows that define the bin edges, as in `pboost.data.bin_columns`: a sample if there are more

@@ -1,9 +1,8 @@
 """Run gradient boosting commands and requests on the rows of one partition.
 
-The state of a partition depends only on its rows and the commands so far: the trees of the model
-and the splits of the current tree. The results are sums of integers that float64 represents
-exactly, and maxima, so they do not depend on the partitions. A partition that is created again
-executes all commands again.
+The state of a partition depends only on its rows and the earlier commands. The results are sums of
+integers that float64 represents exactly, and maxima, so they do not depend on the partitions. A
+partition that is created again executes all commands again.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ class TreeShard(LogShard):
         return Answer(_NO_TOTAL, heaviest)
 
     def _ends(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
-        """Return the maximum of the targets and of the negated targets, shape (nodes, 2)."""
+        """Return the maxima of the targets and of the negated targets, shape (nodes, 2)."""
         rows, count = tree.at(query.node)
         y = self._y[rows]
         ends = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
@@ -438,7 +438,7 @@ def _sent(asking: Asking, answered: Answered) -> list[Splits | NodeQuery] | None
 
 
 class ShardedArrays(TreeArrays):
-    """The arrays of a tree on rows in partitions; `n` is the number of rows with positive weight.
+    """The arrays of a tree on rows in partitions; `n` is the number of positive weights.
 
     In a boosted tree, `rule` computes votes. `tree` is the index of the tree among the trees that
     share `calls`.
@@ -676,7 +676,7 @@ class ShardedArrays(TreeArrays):
     def _measure_numbers(self, new: IntArray) -> Asking:
         """Compute mean and squared error of new nodes, as `measure_binned` does for one table.
 
-        The rows of small nodes are sent, and measured by the grower. For large nodes that may be
+        The grower measures the rows of small nodes. For large nodes that may be
         split, histograms of moments about the mean are requested.
         """
         ahead = self.ahead
@@ -776,7 +776,7 @@ class ShardedArrays(TreeArrays):
 class ShardArrays(ShardedArrays, CartArrays):
     """The arrays of a classification or regression tree on rows in partitions.
 
-    Without `calls`, the tree grows alone and its root is made immediately.
+    Without `calls`, the tree grows alone and its root is created immediately.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ from pboost.values import Array, FloatArray, IntArray, child, draw_seed
 
 
 class Bag(NamedTuple):
-    """Bootstrap sample or subsample of `n` rows with positive weight."""
+    """A bootstrap sample or subsample of `n` rows with positive weight."""
 
     seed: tuple[int, ...]
     member: int
@@ -66,8 +66,8 @@ class BagTree(NamedTuple):
 class BagShard(TreeShard):
     """Rows of one partition, sampled for trees that grow together.
 
-    The parameters are as in `TreeShard`, with two more after the number of classes: the number of
-    rows, and of rows with positive weight, in earlier partitions.
+    See `TreeShard` for the parameters. After the number of classes come two more: the number of
+    rows in earlier partitions, and how many of these have positive weight.
     """
 
     def __init__(
@@ -365,11 +365,11 @@ class PartTally:
         return loss / weight
 
     def tell(self, callback: Callback | None, number: int, model: Tree) -> bool:
-        """Call the callback, if any, with a tree; return whether to stop."""
+        """Call the callback with a tree, and return whether to stop."""
         return callback is not None and bool(callback(number, MemberStep(model, self.error())))
 
     def close(self) -> OutOfBag:
-        """Return the out-of-bag record; its arrays are only fetched when they are read."""
+        """Return the out-of-bag record, which computes its arrays on first use."""
         record = object.__new__(OutOfBagThere)
         object.__setattr__(record, "error", self.error())
         object.__setattr__(record, "fetch", self._fetch)
@@ -384,7 +384,7 @@ class PartTally:
 
 
 class OutOfBagThere(OutOfBag):
-    """An out-of-bag record whose arrays are computed when they are first read."""
+    """An out-of-bag record that computes its arrays on first use."""
 
     __slots__ = ("fetch", "record")
     fetch: Callable[[], tuple[IntArray, FloatArray]]
