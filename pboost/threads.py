@@ -38,7 +38,7 @@ Flag = NDArray[np.int32]
 
 #: Number of cells (rows times features) below which a second thread does not save time.
 MIN_CELLS = 200_000
-#: Number of cells processed between checks for signals, in a few hundredths of a second.
+#: Number of cells processed between checks for signals. This takes some hundredths of a second.
 CELLS_PER_CALL = 4_000_000
 #: Environment variables that users, schedulers and joblib set to limit the number of threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
@@ -174,14 +174,14 @@ class Workers:
 
     @property
     def stop(self) -> Flag:
-        """Flag of shape (1,) that compiled code reads; nonzero if the threads must stop."""
+        """Flag of shape (1,) that compiled code reads. It is nonzero if the threads must stop."""
         if self._stop is None:  # created on demand
             self._stop = np.zeros(1, dtype=np.int32)
         return self._stop
 
     @property
     def team(self) -> int:
-        """The address of a `Team` of helper threads for compiled code; 0 with one thread.
+        """The address of a `Team` of helper threads for compiled code, or 0 with one thread.
 
         The helpers start on first use and end with the ``with`` statement. A forked process has
         no helpers.

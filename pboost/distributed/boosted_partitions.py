@@ -120,7 +120,9 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
     def replay(self, model: DecisionGraph) -> None:
         """Rebuild the nodes of an existing tree. Send one request per level."""
         ahead = self.ahead
-        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # by node of the model
+        nodes = (
+            {0: int(self.ahead_of[0])} if model.n_nodes else {}
+        )  # the key is the node of the model
         while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:
             ahead.make_room(ahead.n_nodes + 2 * len(nodes) + 2)
             tests = {
@@ -138,7 +140,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         super().replay(model)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the weights of both classes, correctly rounded."""
+        """Return the correctly rounded sums of the weights of both classes."""
         return class_sums(self.calls.engine)
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:

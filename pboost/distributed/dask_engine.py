@@ -257,7 +257,7 @@ async def converse(comm: Any, worker: Any, key: str) -> None:
 
 
 def answering(*arguments: Any) -> Shards:
-    """Return `Shards` for these arguments, and register the handler of the worker."""
+    """Return a `Shards` object, and register the handler of the worker."""
     worker = dask_module("distributed").get_worker()
 
     async def answers(comm: Any, key: str) -> None:
@@ -349,7 +349,7 @@ class DaskEngine:
         return [by_partition[k] for k in self._given]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Call the method `masses`; return one merged result per worker."""
+        """Call the method `masses`, and return one merged result per worker."""
         answers = _run(self._client, self._ask("masses", (cuts,)), "'masses' is computed")
         self._log = cuts, len(cuts)
         return [answer for _, of in answers for answer in of]
@@ -357,7 +357,7 @@ class DaskEngine:
     async def _ask(
         self, what: str, arguments: tuple[Any, ...]
     ) -> list[tuple[Sequence[int], list[Any]]]:
-        """Return the partitions and results of each actor; create lost actors again."""
+        """Return the partitions and results of each actor. Create lost actors again."""
         answered: dict[_Actor, list[Any]] = {}
         while True:
             await self._make_missing(what)
@@ -377,7 +377,7 @@ class DaskEngine:
     async def _heard(
         self, waiting: dict[asyncio.Task[Any], _Actor], what: str
     ) -> dict[_Actor, list[Any]]:
-        """Return the replies of actors; drop actors that are lost or exceed the timeout."""
+        """Return the replies of actors. Drop actors that are lost or exceed the timeout."""
         replies, failed = dict[_Actor, list[Any]](), list[tuple[Any, ...]]()
         async for call, error in self._ended(waiting):
             actor = waiting[call]
@@ -486,7 +486,7 @@ class DaskEngine:
             await self._client.scheduler.unregister(address=address, stimulus_id=reason)
 
     async def _drop(self, actor: _Actor, what: str, error: BaseException) -> None:
-        """Drop an actor; raise a RuntimeError if one of its partitions was lost too often."""
+        """Drop an actor. Raise a RuntimeError if one of its partitions was lost too often."""
         if self._client.status != "running":
             raise _not_running(self._client, f"{what!r} is computed")
         if isinstance(error, TimeoutError):

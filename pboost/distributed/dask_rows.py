@@ -33,7 +33,7 @@ class Cluster:
         return self._client.submit(_run, RELEASE, task, *arguments, pure=False)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results by partition; raise the error of the first task that failed."""
+        """Return the results by partition, or raise the error of the first task that failed."""
         return gathered(self._client, submitted)
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:

@@ -209,11 +209,11 @@ def scale_of(parts: Sequence[tuple[int, bool]], shift: int) -> tuple[float, bool
 
 
 def sum_of_weights(engine: Engine) -> float:
-    """Return the sum of the initial sample weights of all partitions, correctly rounded."""
+    """Return the correctly rounded sum of the initial weights of all partitions."""
     return exact_sum(merge(engine.ask("weight_sums")).sum(axis=0))
 
 
 def class_sums(engine: Engine) -> tuple[float, float]:
-    """Return the sums of the initial sample weights of both classes, correctly rounded."""
+    """Return the correctly rounded sums of the initial weights of both classes."""
     negative, positive = merge(engine.ask("weight_sums"))
     return exact_sum(negative), exact_sum(positive)

@@ -1,4 +1,4 @@
-"""Gradient boosting on rows in partitions instead of one table."""
+"""Fit gradient boosting to rows in partitions."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class Shard:
         return weight, fixed
 
     def _edges(self, fixed: NDArray[np.int64], masses: tuple[int, int]) -> NDArray[np.int64]:
-        """Return the sums of these weights at the bin edges."""
+        """Return the sums of fixed-point weights at the bin edges."""
         d, bins = len(self._n_bins), self._bins
         edge = np.zeros((d, 2, bins + 1), dtype=np.int64)
         if not self._n:
@@ -267,7 +267,7 @@ class Shard:
         scale: float,
         fixed: NDArray[np.int64],
     ) -> tuple[int, int]:
-        """Write the weights after a split; return the class sums."""
+        """Write the weights after a split, and return the class sums."""
 
         def send(first: int, last: int) -> tuple[int, int]:
             return voting.reweight(
@@ -366,7 +366,7 @@ class ShardedSearch(StumpSearch):
         return self._n_rows
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the initial weights of both classes, correctly rounded."""
+        """Return the correctly rounded sums of the initial weights of both classes."""
         return class_sums(self.engine)
 
     def real_sum(self, weights: Weights | None = None) -> float:
@@ -467,7 +467,7 @@ class ShardedSearch(StumpSearch):
         return np.stack([below, total - below])
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
-        """Return the branch with the larger initial weight for each split; 0 for ties."""
+        """Return the branch with the larger initial weight for each split, or 0 for a tie."""
         if self.data.problem.weights is None:
             return super().heavier_sides(cuts)
         assert self._first is not None

@@ -1,4 +1,4 @@
-"""Decision graphs on rows in partitions instead of one table."""
+"""Fit decision graphs to rows in partitions."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
         return [Turn(int(cut.feature), side(cut), taken) for cut, taken in turns]
 
     def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
-        """Compute the weights at an exit in the partitions; return their sums."""
+        """Compute the weights at an exit in the partitions, and return their sums."""
         return self._ask(Arrived(self._turns(exit_), exit_.scale, scale))
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:

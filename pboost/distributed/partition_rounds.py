@@ -126,7 +126,7 @@ class ShardedRounds(Rounds):
     #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
-    #: Whether trees are grown on some of the rows.
+    #: Whether trees are grown on a sample of the rows.
     draws_rows = False
     #: Scales of the last tree, used as a guess for the next tree, and results of the partitions:
     #: the number of large gradients, the number of nonzero gradients, and the sums at the root.
@@ -179,7 +179,7 @@ class ShardedRounds(Rounds):
 
     @property
     def used_rows(self) -> Any:
-        """The number of rows of positive weight, as a range; the partitions list these rows."""
+        """A range whose length is the number of positive weights. The partitions list the rows."""
         return range(self.n_used)
 
     def list_rows(self, rows: Any) -> None:
@@ -199,7 +199,7 @@ class ShardedRounds(Rounds):
     # ------------------------------------------------------------------ growth
 
     def _begin(self, rows: Any, of_gradient: float, of_curvature: float) -> None:
-        """Quantize the derivatives in these units, and make the root."""
+        """Quantize the derivatives and create the root."""
         self.list_rows(rows)
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class, self.square_scale
@@ -214,7 +214,7 @@ class ShardedRounds(Rounds):
         self._free = list(range(self.n_slots - 1, 0, -1))
         #: Results for the leaves, if the last splits returned them.
         self._ends: Answer | None = None
-        #: Node numbers in the partitions, and the number of nodes that were split there.
+        #: Node numbers in the partitions, and the number of nodes that the partitions have split.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, totals[1:].reshape(1, -1), float(totals[0]))
 
@@ -236,7 +236,7 @@ class ShardedRounds(Rounds):
             self._keep_best()
 
     def _refill(self) -> None:
-        """Distribute all rows among the leaves of a tree that was grown on some of them."""
+        """Distribute all rows among the leaves of a tree that was grown on a sample of the rows."""
         node = self.node[: int(self.state["nodes"])]
         leaves = np.flatnonzero(node["feature"] < 0)
         answer = self.talk.ask(GatherLeaves(self._key[leaves]))
@@ -262,7 +262,7 @@ class ShardedRounds(Rounds):
         self._free += opened["slot"][opened["n_below"] < 0].tolist()
 
     def _next(self, waiting: Array) -> tuple[Array, Array]:
-        """Return the nodes to split next, whose children fit in memory, and the other nodes."""
+        """Return the nodes to split next, as memory permits, and the other nodes."""
         if self.max_leaf_nodes:
             return self._best(waiting)
         if self.pooling is not None:
@@ -294,7 +294,7 @@ class ShardedRounds(Rounds):
         return batch, others
 
     def _in_order(self) -> tuple[list[int], list[int]]:
-        """Return the known splits, best first, and the known splits that are not yet done."""
+        """Return the known splits in order of gain, and the splits that are still to be applied."""
         node = self.node
         gain, child, feature = node["loss"], node["child"], node["feature"]
         splits, wanted, n_nodes = list[int](), list[int](), 1
@@ -397,7 +397,7 @@ class ShardedRounds(Rounds):
         return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_samples_leaf))
 
     def _children(self, batch: Array, halves: Halves) -> Array:
-        """Create the children of nodes; return the children that may be split."""
+        """Create the children of nodes, and return the children that may be split."""
         k, is_open = len(batch), halves.counted >= 0
         self._reserve(int(self.state["nodes"]) + 2 * k)
         slot = np.full(k, -1, dtype=np.int32)

@@ -1,7 +1,7 @@
 """Functions that process one partition, in this process or on a worker.
 
-Each function takes a partition, or the result of an earlier task for it, and the number of the
-partition, which error messages contain. Only small results are sent to the client.
+Each function takes a partition, or the result of an earlier task, and the number of the partition
+for error messages. Only small results are sent to the client.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Place(Protocol):
         """Start a task and return its result, or a future of it."""
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results by partition; raise the error of the first task that failed."""
+        """Return the results by partition, or raise the error of the first task that failed."""
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine with one object of class `kind` per partition."""
@@ -111,7 +111,7 @@ class PartitionedRows(RowSource):
         *arguments: Any,
         each: Sequence[tuple[Any, ...]] | None = None,
     ) -> list[Any]:
-        """Start a task for each partition; `each` has further arguments per partition."""
+        """Start a task for each partition. `each` has further arguments per partition."""
         extra = each or [()] * len(self._parts)
         cases = zip(self._parts, self._numbers, extra, strict=True)
         return [self.place.submit(task, part, k, *arguments, *more) for part, k, more in cases]
@@ -205,7 +205,7 @@ class PartitionedRows(RowSource):
         return OneTable(columns, np.concatenate(y), weight)
 
     def take(self, rows: Array) -> PartitionedRows:
-        """Return the rows with these indices, in ascending order and with the same bins."""
+        """Return the rows with the given ascending indices, in the same bins."""
         rows_by_part = split_at(rows, np.array(self.sizes))
         parts = self.submit(tasks.taken, each=[(part_rows,) for part_rows in rows_by_part])
         sizes = [len(part_rows) for part_rows in rows_by_part]
@@ -216,7 +216,7 @@ class PartitionedRows(RowSource):
         return self.each(tasks.applied, function, *arguments)
 
     def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
-        """Return the classes or targets, and the weights, of all rows in this process."""
+        """Return the classes or targets and the weights of all rows in this process."""
         values = self.targets(task)
         parts, weights = zip(*self.each(tasks.targets_and_weights, values), strict=True)
         weight = np.concatenate(weights) if self.is_weighed else None
@@ -312,8 +312,8 @@ def partitions(
         Sample weights >= 0 of each partition. All weights of a partition may be 0.
     max_bins : int
         Maximum number of bins per feature, from 2 to 256. Bins have about equal total weight, and
-        equal values share a bin. Ignored if the partitions are already binned; the same holds for
-        the next three parameters.
+        equal values share a bin. If `X` contains BinnedColumns, this parameter and
+        the next three must keep their defaults.
     bin_edges : {"sample", "exact"}
         Rows that define the bin edges, as in `pboost.data.bin_columns`: a sample if there are more
         than 200,000 rows, or all rows.

@@ -658,7 +658,7 @@ class RoundShard:
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
     def _part(self, command: SplitNodes, counted: IntArray) -> FloatArray:
-        """Partition the rows of nodes; return the number of rows of each left child."""
+        """Partition the rows of nodes, and return the number of rows of each left child."""
         spans, n_below = self._spans_of(command.node), np.empty(len(command.node))
         what = command.feature, command.above, counted, self._has_words
         boost.split(self._rounds, spans, *what, n_below)
@@ -736,7 +736,7 @@ class RoundShard:
         return answer if is_asked else None
 
     def _at_leaves(self, leaves: IntArray) -> Answer | None:
-        """Gather the rows of leaves; return bounds of their losses, weights and copies.
+        """Gather the rows of leaves, and return bounds of their losses, weights and copies.
 
         With `leaf_shrinkage`, the sums of squared gradients and of weights follow the copies. If
         the tree was grown on drawn rows, the numbers of rows and the sums of derivatives are last.

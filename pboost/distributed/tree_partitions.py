@@ -46,7 +46,7 @@ FEW_BYTES, FEW_SHARE = 1 << 16, 1.0
 ROW_BYTES = 16
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
-#: Columns, class codes or targets, and weights of a partition, and the number of classes.
+#: Columns, class codes or targets, and weights of a partition; number of classes.
 TreeShardInputs: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
@@ -82,7 +82,7 @@ class Queries(NamedTuple):
 class SentRows(NamedTuple):
     """The rows of some nodes in one partition, with the number of rows per node.
 
-    Weights are omitted if all are 1.
+    The weights are omitted if all of them are 1.
     """
 
     tree: int
@@ -143,7 +143,7 @@ class TreeShard(LogShard):
     columns : BinnedColumns
         Rows in the common bins.
     y : ndarray, shape (n,)
-        Class code of each row, int32; in a regression its target, float64.
+        Class codes (int32), or the targets of a regression (float64).
     weights : ndarray of float64, shape (n,), or None
         Sample weights. Rows of weight 0 are ignored.
     n_classes : int
@@ -297,7 +297,7 @@ class TreeShard(LogShard):
         return Answer(sums, _NO_NUMBERS)
 
     def _squares(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
-        """Return sums of moments and squares, each with its rounding error, shape (nodes, 4)."""
+        """Return sums of moments and squares with their rounding errors, shape (nodes, 4)."""
         rows, count = tree.at(query.node)
         sums = np.zeros((len(count), 4), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
@@ -333,7 +333,7 @@ def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float)
 
 
 def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
-    """Set the initial weights of all partitions; return the data of the fit and the row count.
+    """Set the initial weights, and return the data of the fit and the number of rows.
 
     Raises
     ------
@@ -473,7 +473,7 @@ class ShardedArrays(TreeArrays):
         self._make_store()
         self.ahead_of = np.empty(len(self.node), dtype=np.int32)
         self.ahead = Ahead(self)
-        #: Histograms of nodes ahead whose splits are unknown, the newest last.
+        #: Histograms of nodes whose splits are unknown, in order of creation.
         self._kept: dict[int, NDArray[np.int64]] = {}
         self._untold: list[Splits] = []
 
@@ -537,11 +537,11 @@ class ShardedArrays(TreeArrays):
         self.certificate[:] = 1.0, 0.0
 
     def split_ahead(self) -> None:
-        """Find the split of the pending node, and of other nodes of its level."""
+        """Find the splits of the pending node and of other nodes of its level."""
         self.calls.run([self.level()])
 
     def level(self) -> Asking:
-        """Split nodes ahead, including the pending node, and measure their children."""
+        """Split the pending node and nodes ahead of growth, and measure their children."""
         ahead, at = self.ahead, int(self.ahead_of[self.at])
         yield from self._have_cells([at])
         nodes = self._next_nodes(at)
@@ -556,7 +556,7 @@ class ShardedArrays(TreeArrays):
             self._kept.update(self._cells_of(lacking, answered))
 
     def split_as(self, tests: Mapping[int, tuple[int, int, int]]) -> Asking:
-        """Split nodes ahead at given thresholds, and measure their children."""
+        """Split nodes ahead of growth at given thresholds, and measure their children."""
         yield from self._have_cells([*tests])
         side = self.ahead.split_as(tests, [self._kept[node] for node in tests])
         yield from self._measure(np.array([*tests], dtype=np.int32), side)
@@ -616,7 +616,7 @@ class ShardedArrays(TreeArrays):
     def _measure_classes(self, new: IntArray) -> Asking:
         """Measure new nodes, and get the rows of small nodes and the histograms of large nodes.
 
-        In a boosted tree, weights are refined after the votes, and only at nodes that may be split.
+        In a boosted tree, only the weights of nodes that may be split are refined.
         """
         ahead, is_boosted = self.ahead, self.rule is not None
         ahead.note_pure(new)
@@ -650,10 +650,10 @@ class ShardedArrays(TreeArrays):
         is_wanted: NDArray[np.bool_],
         is_sent: NDArray[np.bool_],
     ) -> tuple[IntArray, list[tuple[int, int]]]:
-        """Return the nodes whose histograms are requested, and pairs (larger, smaller) of children.
+        """Return the nodes whose histograms are requested, and pairs (larger, smaller child).
 
         For a pair, the histogram or the rows of the smaller child are requested; `is_sent` marks
-        the rows. The other histogram is the histogram of the parent minus this one.
+        the rows. The histogram of the larger child is the parent histogram minus the smaller.
         """
         shift = self.ahead.node["shift"]
         asked, differences = list[int](), list[tuple[int, int]]()

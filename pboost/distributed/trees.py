@@ -1,4 +1,4 @@
-"""Trees and random forests on rows in partitions instead of one table."""
+"""Fit trees and random forests to rows in partitions."""
 
 from __future__ import annotations
 
