@@ -52,7 +52,7 @@ class Engine(Protocol):
 
 
 class Serial:
-    """An engine that calls the partitions in this process one after another."""
+    """An engine for partitions in this process."""
 
     def __init__(self, shards: Sequence[Any], workers: Workers | None = None) -> None:
         self._shards = shards

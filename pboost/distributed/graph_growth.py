@@ -34,7 +34,7 @@ from pboost.weak.base import Weights
 
 
 class Derive(NamedTuple):
-    """Command to compute weights and store them with an index.
+    """Command to compute weights and store them under the index `number`.
 
     Without sources, the result is the initial weights divided by `total`. With a `cut`, the result
     is the weights of the source after the split. Otherwise, `what` names the operation on the
@@ -67,7 +67,7 @@ class MassQuery(NamedTuple):
 
 
 class PortShard(Shard):
-    """Rows of one partition, with weights at ports (merged exits). See `Shard` for parameters."""
+    """Rows of one partition and their weights at ports (merged exits). See `Shard`."""
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the initial weights and delete all ports."""

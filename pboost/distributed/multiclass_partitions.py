@@ -301,7 +301,7 @@ class ShardedLabelTrees(LabelTrees):
         return merge(self._engine.masses(self._told))
 
     def _enter(self, edges: Any, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree, which all exits lead to."""
+        """Open the entrance of a tree, which joins all exits."""
         self._rows = RowsAt(0, self._ask(Entered(self._scale)))
         self._number = 0
         super()._enter(edges, self._rows.sums)

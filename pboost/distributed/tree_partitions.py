@@ -2,9 +2,8 @@
 
 The state of a partition depends only on its rows and the commands so far. A request contains the
 splits of all nodes of a level and queries about their children. The results are integers, so their
-sums do not depend on the partitions. Splits are searched level by level, ahead of growth, which
-uses them in its own order. The rows of small nodes are sent to the client, where their subtrees
-grow as on one table.
+sums do not depend on the partitions. Splits are searched level by level, ahead of growth. The rows
+of small nodes are sent to the client, which grows their subtrees as on one table.
 """
 
 from __future__ import annotations
