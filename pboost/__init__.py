@@ -1,4 +1,4 @@
-"""Boosting and decision trees for tabular data, with probabilities and decision graphs."""
+"""Boosting, decision trees and decision graphs for tabular data."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

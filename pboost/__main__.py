@@ -1,4 +1,4 @@
-"""``python -m pboost``: see ``python -m pboost --help``."""
+"""Run the command line interface, see ``python -m pboost --help``."""
 
 from __future__ import annotations
 

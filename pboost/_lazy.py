@@ -1,4 +1,4 @@
-"""Lazy imports: public names of a package that are loaded on first use."""
+"""Load the public names of a package on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module

@@ -1,10 +1,10 @@
-"""The version of the package, the one place that states it, and those of what it works with."""
+"""The version of pboost, and a report of the versions of related packages."""
 
 from __future__ import annotations
 
 __version__ = "0.1.0"
 
-#: The distribution that was installed, what it is built on, then what it can work with.
+#: Distributions whose versions are printed: pboost, its dependencies, and optional packages.
 PACKAGES = (
     "pboosting",
     "numpy",
@@ -23,9 +23,9 @@ PACKAGES = (
 
 
 def show_versions() -> None:
-    """Print the versions of pboost, of Python and of the packages that it works with.
+    """Print the versions of pboost, Python and related packages.
 
-    A report of a defect is to begin with this.
+    Include this output in a bug report.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Acquisition of feature values, and of labels from annotators, at prediction time."""
+"""Acquire feature values, or labels from annotators, at prediction time."""
 
 from pboost.budget.acquisition import (
     AcquisitionResult,

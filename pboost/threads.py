@@ -1,4 +1,4 @@
-"""The number of threads, and functions that run work on several threads.
+"""Choose the number of threads, and run functions on several threads.
 
 Kernels release the GIL and process a range of features or rows. Ranges run on a thread pool that
 exists during one call, so a fork is safe. Results are independent of the number of threads and of
@@ -38,11 +38,11 @@ Flag = NDArray[np.int32]
 
 #: Number of cells (rows times features) below which a second thread does not save time.
 MIN_CELLS = 200_000
-#: Number of cells processed between checks for signals, in a few hundredths of a second.
+#: Number of cells processed between checks for signals. This takes some hundredths of a second.
 CELLS_PER_CALL = 4_000_000
 #: Environment variables that users, schedulers and joblib set to limit the number of threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
-#: Pattern of an integer. OpenMP also allows a list, of which only the first number is used.
+#: Pattern of an integer. OpenMP also allows a list, but only its first number is used.
 WHOLE = re.compile(r"\s*\+?([0-9]{1,18})\s*(?:,.*)?$")
 
 
@@ -76,7 +76,7 @@ def available_threads() -> int:
 
 
 def _container_quota() -> int | None:
-    """Return the CPU quota of the control group, rounded up; None without a quota."""
+    """Return the CPU quota of the control group, rounded up, or None without a quota."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -126,7 +126,7 @@ def _asked(n_threads: object) -> int:
 
 
 class _CallState(threading.local):
-    """Thread-local state: the stop flag of the call that the thread works for."""
+    """The stop flag of the call that the current thread works for."""
 
     stop: Flag | None = None
 
@@ -135,7 +135,7 @@ _here = _CallState()
 
 
 def check_stop() -> None:
-    """Raise InterruptedError if the thread must stop; called regularly in long loops."""
+    """Raise InterruptedError if the thread must stop. Long loops call this function regularly."""
     stop = _here.stop
     if stop is not None and stop[0]:
         raise InterruptedError("the call that this thread works for has ended")
@@ -174,14 +174,14 @@ class Workers:
 
     @property
     def stop(self) -> Flag:
-        """Flag of shape (1,) that compiled code reads; nonzero if the threads must stop."""
+        """Flag of shape (1,) that compiled code reads. It is nonzero if the threads must stop."""
         if self._stop is None:  # created on demand
             self._stop = np.zeros(1, dtype=np.int32)
         return self._stop
 
     @property
     def team(self) -> int:
-        """The address of a `Team` of helper threads for compiled code; 0 with one thread.
+        """The address of a `Team` of helper threads for compiled code, or 0 with one thread.
 
         The helpers start on first use and end with the ``with`` statement. A forked process has
         no helpers.
@@ -253,7 +253,7 @@ class Workers:
     ) -> list[T]:
         """Call ``work(start, stop, team)``, a kernel that divides its range among the threads.
 
-        The ranges are processed one after another. Each thread gets at least `multiple` items.
+        The calls run one after another. Each thread gets at least `multiple` items.
         """
         team = self.team
         per_call = CELLS_PER_CALL * self.n_threads // (cells * multiple)

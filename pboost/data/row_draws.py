@@ -29,9 +29,7 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def row_hashes(
-    columns: SortedColumns | BinnedColumns, target: Array
-) -> NDArray[np.uint64]:
+def row_hashes(columns: SortedColumns | BinnedColumns, target: Array) -> NDArray[np.uint64]:
     """Return a hash (n,) of the bins and the target of each row.
 
     It is a sum over the features, to which the bin that contains 0 adds nothing. A bin is

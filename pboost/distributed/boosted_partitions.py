@@ -1,4 +1,4 @@
-"""Boosted trees with exact observations on rows in partitions, from class sums at the nodes.
+"""Grow boosted trees with exact observations on rows in partitions.
 
 The compiled grower computes votes from the class sums of both branches, as it does for one table.
 The weights of a node are only updated after its votes are known, and only if it may be split.
@@ -44,7 +44,7 @@ from pboost.values import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Root:
-    """State before the first split.
+    """The state before the first split.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Root:
 
 
 def begin_boosted(engine: Engine, parts: Any) -> Root:
-    """Set the initial weights of all partitions, as for one table with all rows.
+    """Set the initial weights of all partitions to the weights for one table with all rows.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
 
 
 class ShardedBoosted(ShardedArrays, BoostedArrays):
-    """Arrays of a boosted tree whose rows are in partitions."""
+    """The arrays of a boosted tree whose rows are in partitions."""
 
     def __init__(
         self,
@@ -118,9 +118,11 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         self.calls.run([self.begin(root.cells)])
 
     def replay(self, model: DecisionGraph) -> None:
-        """Rebuild the nodes of an existing tree, with one request per level."""
+        """Rebuild the nodes of an existing tree. Send one request per level."""
         ahead = self.ahead
-        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # by node of the model
+        nodes = (
+            {0: int(self.ahead_of[0])} if model.n_nodes else {}
+        )  # the key is the node of the model
         while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:
             ahead.make_room(ahead.n_nodes + 2 * len(nodes) + 2)
             tests = {
@@ -138,7 +140,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         super().replay(model)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the weights of both classes, correctly rounded."""
+        """Return the correctly rounded sums of the weights of both classes."""
         return class_sums(self.calls.engine)
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:
@@ -152,7 +154,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         return sums
 
     def _sums_there(self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]) -> Asking:
-        """Request the sums of nodes that are split ahead of growth."""
+        """Request the class weights of nodes that are split ahead of growth."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)

@@ -37,7 +37,7 @@ MOST_LOSSES = 3
 
 
 def dask_module(name: str) -> Any:
-    """Import a module of Dask; the ImportError contains the name of the extra."""
+    """Import a module of Dask, or raise an ImportError that contains the name of the extra."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -62,7 +62,7 @@ def gathered(client: Any, futures: Mapping[Any, Any]) -> list[Any]:
     client : distributed.Client
         Client of the cluster.
     futures : mapping to distributed.Future
-        Tasks, by the number of the partition or a text that describes the task.
+        The tasks. A key is the number of a partition or a text that describes the task.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _not_running(client: Any, doing: str) -> RuntimeError:
 
 
 async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine; raise a RuntimeError if the cluster has no workers."""
+    """Run a coroutine. Raise a RuntimeError if the cluster has no workers."""
     task = asyncio.ensure_future(work)
     try:
         while not (await asyncio.wait([task], timeout=min(LOOKING, PATIENCE)))[0]:
@@ -117,7 +117,7 @@ async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _workers(client: Any) -> dict[str, int]:
-    """Return the number of threads of each worker by address; wait until there is a worker."""
+    """Wait for a worker, and return the number of threads of each worker by address."""
     try:
         async with asyncio.timeout(PATIENCE):
             while not (threads := await client.scheduler.ncores()):
@@ -131,7 +131,7 @@ async def _workers(client: Any) -> dict[str, int]:
 
 
 async def _finished(futures: Mapping[Any, Any]) -> None:
-    """Wait for tasks and raise the first error, as described in `gathered`."""
+    """Wait for tasks and raise the first error, see `gathered`."""
     for key, future in futures.items():
         error = await future.exception()
         name = f"partition {key}" if isinstance(key, int) else key
@@ -183,14 +183,14 @@ class Shards:
         Parameters
         ----------
         pickled : bytes
-            Pickled sequence of requests: a method and its arguments. The arguments of `masses` are
+            Pickled sequence of pairs of a method and its arguments. The arguments of `masses` are
             the number of commands that the actor already has, and the new commands.
 
         Returns
         -------
         bytes
-            Pickle of "found" and the results for all partitions, merged into one for `masses`; or
-            of "error" with the partition, the message and the pickled exception.
+            Pickle of "found" and the results for all partitions, or of "error", the partition, the
+            message and the pickled exception. The results of `masses` are merged into one.
         """
         try:
             if self._given:
@@ -228,7 +228,7 @@ class Shards:
 
 
 async def converse(comm: Any, worker: Any, key: str) -> None:
-    """Handle the requests to an actor over a connection until it is closed.
+    """Handle the requests to an actor until the connection is closed.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ async def converse(comm: Any, worker: Any, key: str) -> None:
 
 
 def answering(*arguments: Any) -> Shards:
-    """Return `Shards` for these arguments, and register the handler of the worker."""
+    """Return a `Shards` object, and register the handler of the worker."""
     worker = dask_module("distributed").get_worker()
 
     async def answers(comm: Any, key: str) -> None:
@@ -286,7 +286,7 @@ def _unpickled(pickled: bytes | None) -> BaseException | None:
 
 
 class _Actor:
-    """Client-side state of an actor: future, address, partitions, connection and log position."""
+    """The state of an actor on the client."""
 
     def __init__(self, future: Any, address: str, numbers: Sequence[int]) -> None:
         self.future, self.address, self.numbers = future, address, numbers
@@ -296,7 +296,7 @@ class _Actor:
 
 
 class DaskEngine:
-    """An engine with partitions on Dask workers, one actor per worker.
+    """An engine for partitions on Dask workers. Each worker has one actor.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ class DaskEngine:
         self._actors, self._given = {}, {}
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` on every partition; return the results in partition order.
+        """Call the method `what` on every partition. Return the results in partition order.
 
         Raises
         ------
@@ -349,7 +349,7 @@ class DaskEngine:
         return [by_partition[k] for k in self._given]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Call the method `masses`; return one merged result per worker."""
+        """Call the method `masses`, and return one merged result per worker."""
         answers = _run(self._client, self._ask("masses", (cuts,)), "'masses' is computed")
         self._log = cuts, len(cuts)
         return [answer for _, of in answers for answer in of]
@@ -357,7 +357,7 @@ class DaskEngine:
     async def _ask(
         self, what: str, arguments: tuple[Any, ...]
     ) -> list[tuple[Sequence[int], list[Any]]]:
-        """Return the partitions and results of each actor; create lost actors again."""
+        """Return the partitions and results of each actor. Create lost actors again."""
         answered: dict[_Actor, list[Any]] = {}
         while True:
             await self._make_missing(what)
@@ -377,7 +377,7 @@ class DaskEngine:
     async def _heard(
         self, waiting: dict[asyncio.Task[Any], _Actor], what: str
     ) -> dict[_Actor, list[Any]]:
-        """Return the replies of actors; drop actors that are lost or exceed the timeout."""
+        """Return the replies of actors. Drop actors that are lost or exceed the timeout."""
         replies, failed = dict[_Actor, list[Any]](), list[tuple[Any, ...]]()
         async for call, error in self._ended(waiting):
             actor = waiting[call]
@@ -422,7 +422,7 @@ class DaskEngine:
                     yield task, error
 
     async def _call(self, actor: _Actor, what: str, arguments: tuple[Any, ...]) -> Any:
-        """Send a request to an actor; a new actor first receives `begin` and the log."""
+        """Send a request to an actor. A new actor first receives `begin` and the log."""
         questions: list[tuple[str, tuple[Any, ...]]] = []
         n_cuts = actor.n_cuts
         if what != "begin" and actor.is_new and self._begun is not None:
@@ -461,7 +461,7 @@ class DaskEngine:
         return reply
 
     async def _tell_by_scheduler(self, actor: _Actor, pickled: bytes) -> bytes:
-        """Send bytes to an actor through the scheduler if the client does not connect to them."""
+        """Send bytes to an actor through the scheduler and return the reply."""
         call = {"op": "actor_execute", "actor": actor.future.key, "function": "answer"}
         call |= {"args": [pickled], "kwargs": {}}
         answer = await self._client.scheduler.proxy(worker=actor.address, msg=call)
@@ -473,7 +473,7 @@ class DaskEngine:
     async def _remove_if_stopped(self, address: str) -> None:
         """Remove a worker from the scheduler if its process does not respond.
 
-        Otherwise other workers would wait for the partitions that it holds.
+        Otherwise, other workers would wait for the partitions on the stopped worker.
         """
         try:
             async with asyncio.timeout(NOTICING):
@@ -486,7 +486,7 @@ class DaskEngine:
             await self._client.scheduler.unregister(address=address, stimulus_id=reason)
 
     async def _drop(self, actor: _Actor, what: str, error: BaseException) -> None:
-        """Drop an actor; raise a RuntimeError if one of its partitions was lost too often."""
+        """Drop an actor. Raise a RuntimeError if one of its partitions was lost too often."""
         if self._client.status != "running":
             raise _not_running(self._client, f"{what!r} is computed")
         if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""Dask collections as a source of rows for builders, and lazy predictions."""
+"""Use Dask collections as a row source for builders, and predict on them lazily."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Cluster:
         return self._client.submit(_run, RELEASE, task, *arguments, pure=False)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results by partition; raise the error of the first task that failed."""
+        """Return the results by partition, or raise the error of the first task that failed."""
         return gathered(self._client, submitted)
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine on the workers, which use all their threads."""
+        """Return an engine that uses all threads of the workers."""
         return DaskEngine(self._client, inputs, kind)
 
 
@@ -56,7 +56,7 @@ def rows(
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:
-    """Return the rows of Dask collections, which builders accept as `X` in place of one table.
+    """Return a row source for Dask collections, which builders accept as `X`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def rows(
 
     Notes
     -----
-    The rows are read and binned once, by tasks on the workers that store them, and stay there.
+    Tasks read and bin the rows once, on the workers that store them. The rows stay there.
     During a fit, an actor on each worker processes its partitions. If an actor is lost with its
     worker, it is created again on another worker, with the same result.
 
@@ -284,7 +284,7 @@ def decision_function(model: Model, X: Any) -> Any:
 
 
 def _lazy(function: Callable[..., Any], model: Any, X: Any, dtype: Any, columns: Any) -> Any:
-    """Apply a function to each partition lazily; `columns` are the column names of a matrix."""
+    """Apply a function to each partition lazily. `columns` has the column names of a matrix."""
     _check_collection("X", X, 2)
     shape = (0,) if columns is None else (0, len(columns))
     none = np.empty(shape, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Engines, which call methods on all partitions, and exact sums of their results."""
+"""Call methods on all partitions, and add their results exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pboost._core import voting
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray
 
-#: As in `_core/voting.pyx`: fixed-point sums of weights stay below ``2**SUM_BITS``, and their first
+#: See `_core/voting.pyx`. Fixed-point sums of weights stay below ``2**SUM_BITS``, and their first
 #: `SURE_BITS` bits are free of rounding errors.
 SUM_BITS, SURE_BITS = 61, 40
 #: Bits of the mantissa of a float64, bits of its lower half, and the range of `frexp` exponents.
@@ -52,7 +52,7 @@ class Engine(Protocol):
 
 
 class Serial:
-    """An engine for partitions in memory, which are called one after another."""
+    """An engine for partitions in this process."""
 
     def __init__(self, shards: Sequence[Any], workers: Workers | None = None) -> None:
         self._shards = shards
@@ -72,7 +72,7 @@ class Serial:
 
 
 class LogShard:
-    """A partition that executes a log of commands, each command once and in order.
+    """A partition that executes each command of a log once, in order.
 
     A partition that is created again on another worker receives the whole log.
     """
@@ -124,16 +124,16 @@ ADDED_AT_ONCE = 128
 
 
 def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Split a range into the halves that NumPy sums separately."""
+    """Split a range into the two halves that NumPy adds up separately."""
     half = (last - first) // 2
     middle = first + half - half % 8
     return (first, middle), (middle, last)
 
 
 def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
-    """Return partial sums of some of n values, which begin at position `start`.
+    """Return partial sums of a range of n values that begins at position `start`.
 
-    `sum_of_parts` computes from them the sum of all n values, bit-identical to ``values.sum()``.
+    `sum_of_parts` adds up these partial sums, bit-identical to ``values.sum()``.
     """
     stop, parts = start + len(values), PartialSums()
     waiting = [(0, n)]
@@ -176,7 +176,7 @@ def check_size(n: int) -> None:
 def scaled_sum(
     weights: FloatArray, rows: IntArray | slice, exponent: int, shift: int
 ) -> tuple[int, bool]:
-    """Return the fixed-point sum of weights, and whether the weights of `rows` are still positive.
+    """Return the fixed-point sum of weights, and whether the weights of `rows` remain positive.
 
     The weights are multiplied by ``2**-exponent``; the unit of the sum is ``2**-shift``.
     """
@@ -187,7 +187,7 @@ def scaled_sum(
 
 
 def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, bool]:
-    """Return the exponent and scale of the weights, and whether all weights are then positive.
+    """Return the exponent and scale of the weights, and whether all scaled weights are positive.
 
     The scale is the same as for all n rows in one table, see `TrainingData`.
     """
@@ -196,7 +196,7 @@ def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, b
 
 
 def first_shift(n: int) -> int:
-    """Return the number of fractional bits for the first sum of n weights; no weight exceeds 1."""
+    """Return the number of fractional bits for the first sum of n weights <= 1."""
     return SUM_BITS - n.bit_length()
 
 
@@ -209,11 +209,11 @@ def scale_of(parts: Sequence[tuple[int, bool]], shift: int) -> tuple[float, bool
 
 
 def sum_of_weights(engine: Engine) -> float:
-    """Return the sum of the initial sample weights of all partitions, correctly rounded."""
+    """Return the correctly rounded sum of the initial weights of all partitions."""
     return exact_sum(merge(engine.ask("weight_sums")).sum(axis=0))
 
 
 def class_sums(engine: Engine) -> tuple[float, float]:
-    """Return the sums of the initial sample weights of both classes, correctly rounded."""
+    """Return the correctly rounded sums of the initial weights of both classes."""
     negative, positive = merge(engine.ask("weight_sums"))
     return exact_sum(negative), exact_sum(positive)

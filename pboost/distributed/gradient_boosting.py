@@ -1,4 +1,4 @@
-"""Gradient boosting on rows in partitions instead of one table."""
+"""Fit gradient boosting to rows in partitions."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
         name = "growth" if options["growth"] == "cost_efficient" else "search"
         what = f"{name}: {options[name]!r}"
     if what is not None:
-        raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
+        raise NotImplementedError(f"{what} requires all rows in one table; pass rows.gather()")
 
 
 class SumParts(TreeRows):
-    """Rows in partitions in one fit of gradient boosting."""
+    """The partitioned rows of one gradient boosting fit."""
 
     def __init__(self, source: Any, task: str, n_threads: int | None, ends: ExitStack) -> None:
         super().__init__(source, source.targets(task))
         self._n_threads, self._ends = n_threads, ends
 
     def is_weighed(self) -> bool:
-        """Return whether rows have sample weights."""
+        """Return whether the rows have sample weights."""
         return bool(self.source.is_weighed)
 
     def rows(self, hold: HoldOut | None) -> PartRows:
@@ -142,7 +142,7 @@ class PartRows:
         return self._talk.asked("weight_sum", unit, scale)[0][0] / scale
 
     def _rest(self, unit: float) -> float | None:
-        """Return the result of `least_rest` for all weights."""
+        """Return `least_rest` of the weights of all partitions."""
         (rest,) = self._talk.asked("weight_rest", self.greatest, unit)[1]
         return None if rest == -np.inf else -rest
 
@@ -233,18 +233,18 @@ class PartRows:
         return ShardedRounds(*case, growing.restraints)
 
     def begin_draws(self, share: float, seed: int) -> None:
-        """Prepare to draw this fraction of the rows for the trees of each round."""
+        """Prepare to draw this fraction of the rows in each round."""
         self._share, self._seed = share, seed
 
     def listed(self, number: int) -> Any:
-        """Return what the partitions need to know of the rows of a round."""
+        """Describe the rows on which the trees of a round are grown."""
         if self._share == 1.0:
             return range(self._n_used)
         return DrawnRows(number, self._share, self._seed)
 
     def given_values(self, tree: Tree) -> FloatArray:
         """Raise an error: the decision values are stored in the partitions, see `add_fitted`."""
-        raise NotImplementedError("decision values are in the partitions")
+        raise NotImplementedError("decision values are stored in the partitions")
 
     def refuse_first(self, rounds: Any) -> None:
         """Do nothing, because the supported losses are always finite."""

@@ -1,4 +1,4 @@
-"""Soft trees and matryoshka models on rows in partitions, grown from sums of class weights.
+"""Grow soft trees and matryoshka models on rows in partitions.
 
 Each exit of a tree has one path. The partitions receive the splits on the path and the factors of
 the weights at each split, recompute the weights from the weights at the root, and return their
@@ -34,12 +34,12 @@ from pboost.weak.base import Weights
 
 
 class Derive(NamedTuple):
-    """Command to compute weights and store them under a number.
+    """Command to compute weights and store them under the index `number`.
 
-    Without sources, the result is the initial weights divided by `total`. With a `cut`, it is the
-    weights of the source after the split. Otherwise, `what` is the operation on the sources: "sum",
-    "product", "share" (sum of the others divided by the first), "rest" (share of exit 0, from the
-    shares of exits 1 and 0), or "boosted" (source times a factor per class).
+    Without sources, the result is the initial weights divided by `total`. With a `cut`, the result
+    is the weights of the source after the split. Otherwise, `what` names the operation on the
+    sources. "share" divides the sum of the other sources by the first source, and "boosted"
+    multiplies the source by a factor per class.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Drop(NamedTuple):
 
 
 class MassQuery(NamedTuple):
-    """Request for sums of weights: per class ("sums"), at bin "edges", or by branch ("sides")."""
+    """Request for sums of weights per class, at bin edges, or by branch."""
 
     what: str
     number: int
@@ -67,7 +67,7 @@ class MassQuery(NamedTuple):
 
 
 class PortShard(Shard):
-    """Rows of one partition, with weights at ports (merged exits). See `Shard` for parameters."""
+    """Rows of one partition and their weights at ports (merged exits). See `Shard`."""
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the initial weights and delete all ports."""
@@ -127,7 +127,7 @@ class PortShard(Shard):
 
 
 class JoinWeights:
-    """The log of weight updates, with the engine that executes them.
+    """The log of weight updates and the engine that executes it.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class ShardedSoft(SoftTree):
         self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
         self._engine = engine_of(observer)
-        self._sent: dict[int, Any] = {}  # by number of the exit
+        self._sent: dict[int, Any] = {}  # the key is the number of the exit
         super().__init__(data, observer, rule, limits)
 
     def sum_of_weights(self) -> float:
@@ -248,7 +248,7 @@ class ShardedSoft(SoftTree):
         return exact_sum(negative), exact_sum(positive)
 
     def _path_to(self, exit_: SoftExit) -> list[Any]:
-        """Return the splits on the path to an exit, with the factors of the weights."""
+        """Return the splits on the path to an exit and their factors of the weights."""
         path, at = [], exit_
         while at.above is not None:
             path.append(self._sent_to(at))
@@ -256,7 +256,7 @@ class ShardedSoft(SoftTree):
         return path[::-1]
 
     def _sent_to(self, exit_: SoftExit) -> Any:
-        """Return the split that leads to an exit, with the factors of the weights."""
+        """Return the split that leads to an exit and its factors of the weights."""
         if exit_.serial not in self._sent:
             assert exit_.above is not None
             assert exit_.above.split is not None
@@ -265,7 +265,7 @@ class ShardedSoft(SoftTree):
         return self._sent[exit_.serial]
 
     def _sent_by(self, split: PortSplit, side: int) -> Any:
-        """Return a split, with the factors of the weights on one branch."""
+        """Return a split and the factors of the weights on one branch."""
         vote = split.step.votes[side]
         target = PathWeights(_NO_REAL, _NO_FIXED, 1.0, (0, 0))
         split.answers.send(only_exit(side, np.exp([vote, -vote])), _NO_REAL, target)
@@ -274,7 +274,7 @@ class ShardedSoft(SoftTree):
 
 
 class ShardedMatryoshka(Matryoshka):
-    """A matryoshka on rows in partitions. See its growth class for the parameters."""
+    """A matryoshka on rows in partitions. See the growth class for the parameters."""
 
     def __init__(self, *arguments: Any) -> None:
         engine = engine_of(arguments[1])
@@ -287,7 +287,7 @@ class ShardedMatryoshka(Matryoshka):
         return self._arrays.made([], total=sum_of_weights(self._arrays.engine))
 
     def weights_at(self, port: Port) -> Weights:
-        """Return the sums of the weights at a port, from one request."""
+        """Request the sums of the weights at a port."""
         scale = fixed_scale(port.bound)
         edge = self._arrays.ask("edges", port.weight.number, scale)
         assert isinstance(self.search, PortSearch)
@@ -304,7 +304,7 @@ class ShardedMatryoshka(Matryoshka):
         return self._arrays.made([weight], what="boosted", factors=(negative, positive))
 
     def empty(self, source: Any, scale: float) -> Weights:
-        """Return empty weights, to be computed by the partitions."""
+        """Return an empty array, because the partitions compute the weights."""
         return Weights(_NO_REAL, self.fixed, scale, (0, 0))
 
 

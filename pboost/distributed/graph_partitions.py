@@ -1,4 +1,4 @@
-"""Stumps on rows in partitions: the class sums of each partition, and the search for splits.
+"""Fit stumps to rows in partitions.
 
 The state of a partition depends only on its rows and the splits so far. It returns integer sums of
 class weights at the bin edges, so the totals do not depend on the partitions or their order. A
@@ -38,7 +38,7 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.base import Weights, class_units
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch
 
-#: Criterion code for searches of which only the sums are used.
+#: Criterion code for searches if only their sums are used.
 _ANY_CUT = CODES["error"]
 #: Fixed-point scale of the sums in `WeakSearch.side_masses`.
 _SIDE_SCALE = 2.0**60
@@ -50,7 +50,7 @@ GraphShardInputs: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentCut:
-    """A split as it is sent to the partitions.
+    """A split in the form that is sent to the partitions.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SentCut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """Totals of a partition, needed before weights are scaled.
+    """Totals of a partition that are needed to scale the weights.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Shard:
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the weights to their initial values times ``2**-exponent``.
 
-        Returns the fixed-point sum of each class.
+        The result is the fixed-point sum of each class.
         """
         weights = self._given
         self._start = np.ones(self._n) if weights is None else np.ldexp(weights, -exponent)
@@ -196,7 +196,7 @@ class Shard:
         return np.stack([exact_parts(weights[:middle]), exact_parts(weights[middle:])])
 
     def masses_at(self, path: Sequence[SentCut], total: float, scale: float) -> NDArray[np.int64]:
-        """Return sums of class weights, as `masses` does, at the end of a path of a tree.
+        """Return sums of class weights at the end of a path of a tree, see `masses`.
 
         The weights are recomputed from the initial ones, divided by `total`. Their unit is
         ``1 / scale``. Intermediate weights of the path may be larger than the scale allows.
@@ -216,7 +216,7 @@ class Shard:
         return weight, fixed
 
     def _edges(self, fixed: NDArray[np.int64], masses: tuple[int, int]) -> NDArray[np.int64]:
-        """Return the sums of these weights at the bin edges."""
+        """Return the sums of fixed-point weights at the bin edges."""
         d, bins = len(self._n_bins), self._bins
         edge = np.zeros((d, 2, bins + 1), dtype=np.int64)
         if not self._n:
@@ -267,7 +267,7 @@ class Shard:
         scale: float,
         fixed: NDArray[np.int64],
     ) -> tuple[int, int]:
-        """Write the weights after a split; return the class sums."""
+        """Write the weights after a split, and return the class sums."""
 
         def send(first: int, last: int) -> tuple[int, int]:
             return voting.reweight(
@@ -301,7 +301,7 @@ class Begun:
     masses : tuple of int
         Fixed-point sum of each class.
     bin_start : ndarray of int32, shape (d, b + 1)
-        Number of rows below each bin.
+        Number of rows in lower bins, for each bin.
     """
 
     exponent: int
@@ -311,7 +311,7 @@ class Begun:
 
 
 def begin(engine: Engine, is_weighed: bool) -> Begun:
-    """Set the initial weights of all partitions, as for one table with all rows.
+    """Set the initial weights of all partitions to the weights for one table with all rows.
 
     Raises
     ------
@@ -347,7 +347,7 @@ class ShardedSearch(StumpSearch):
     """Binned search for stumps from the class sums of partitions.
 
     `data` has one row per class, with the total weight of the class. Weights passed as arguments
-    are not read, because the partitions store their own.
+    are not read, because the partitions store the weights.
     """
 
     def __init__(
@@ -366,11 +366,11 @@ class ShardedSearch(StumpSearch):
         return self._n_rows
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the initial weights of both classes, correctly rounded."""
+        """Return the correctly rounded sums of the initial weights of both classes."""
         return class_sums(self.engine)
 
     def real_sum(self, weights: Weights | None = None) -> float:
-        """Return the correctly rounded sum of the current weights, or of the initial ones."""
+        """Return the correctly rounded sum of the current or initial weights."""
         if weights is None:
             return sum_of_weights(self.engine)
         parts = merge(self.engine.ask("weight_sums_after", self._cuts))
@@ -398,7 +398,7 @@ class ShardedSearch(StumpSearch):
     def choose(
         self, edge: NDArray[np.int64], among: Sequence[int] | None = None
     ) -> tuple[Any, tuple[int, int]]:
-        """Return the best split for merged sums, as located by the kernels, and the class totals.
+        """Return the best split for merged sums, and the class totals.
 
         `among` lists the features to search, by default all.
         """
@@ -435,7 +435,7 @@ class ShardedSearch(StumpSearch):
     def reweight(
         self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
     ) -> None:
-        """Add a split with its factors to the log, for the next request to the partitions."""
+        """Add a split and its factors to the log, which is sent with the next request."""
         self.send(self._sent_cut(cut, np.array(factors, dtype=np.float64)), source, target)
 
     def send(self, cut: Any, source: Any, target: Weights) -> None:
@@ -443,7 +443,7 @@ class ShardedSearch(StumpSearch):
         self._cuts.append(cut)
 
     def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
-        """Return a split as it is sent to the partitions."""
+        """Return the form of a split that is sent to the partitions."""
         return SentCut(int(cut.feature), self.side_of_codes(cut), factors)
 
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
@@ -467,7 +467,7 @@ class ShardedSearch(StumpSearch):
         return np.stack([below, total - below])
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
-        """Return the branch with the larger initial weight for each split; 0 for ties."""
+        """Return the branch with the larger initial weight for each split, or 0 for a tie."""
         if self.data.problem.weights is None:
             return super().heavier_sides(cuts)
         assert self._first is not None
@@ -483,7 +483,7 @@ class ShardedSearch(StumpSearch):
 
 @dataclass(slots=True, eq=False)
 class PathWeights(Weights):
-    """Weights at the end of a path; this process only has their sums.
+    """The weights at the end of a path. This process only stores their sums.
 
     `edge` has the sums at bin edges and `path` the splits on the path. The initial weights are
     divided by `total`; `real` and `fixed` are empty.
@@ -510,7 +510,7 @@ class PathSearch(ShardedSearch):
 
 @dataclass(frozen=True, slots=True)
 class ShardedStump(Stump):
-    """A stump fitted to rows in partitions; `rows` belong to one fit."""
+    """A stump fitted to rows in partitions."""
 
     searches: ClassVar = ShardedSearch
 
@@ -538,8 +538,8 @@ class ShardedStump(Stump):
         """Return the data of the fit, without its rows."""
         if self.search == "exact":
             raise NotImplementedError(
-                'weak_learner: search="exact" needs all rows in one place, because partitions are '
-                "searched by bins: pass rows.gather()"
+                'weak_learner: search="exact" requires all rows in one table, and partitions are '
+                "searched by bins; pass rows.gather()"
             )
         self.is_exact(problem)  # raises if the options are incompatible with the bins
         data: TrainingData = self.rows.arrange(problem, n_threads)
@@ -547,7 +547,7 @@ class ShardedStump(Stump):
 
     @contextmanager
     def workers(self, data: TrainingData, n_threads: int | None) -> Iterator[Workers]:
-        """Provide the threads of the engine, which is closed at the end."""
+        """Provide the threads of the engine, and close the engine at the end."""
         with closing(self.engine), self.engine.workers as workers:
             yield workers
 

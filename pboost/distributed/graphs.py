@@ -1,4 +1,4 @@
-"""Decision graphs on rows in partitions instead of one table."""
+"""Fit decision graphs to rows in partitions."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class HeldParts:
     rows : list of ndarray of int32
         Row indices in each partition, in ascending order.
     each : list of tuple
-        For each partition, its rows, the number of validation rows in earlier partitions, and
-        their total number.
+        For each partition: its validation rows, the number of validation rows in earlier
+        partitions, and the total number of validation rows.
     """
 
     def __init__(self, source: Any, values: Array | int, rows: Sequence[IntArray]) -> None:
@@ -104,7 +104,7 @@ class HeldShard(LogShard):
 
     @staticmethod
     def merge(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return the sum of the results, up to the shortest one."""
+        """Return the sum of the results, truncated to the length of the shortest."""
         n = min(len(answer) for answer in answers)
         return np.sum([answer[:n] for answer in answers], axis=0, dtype=np.int64)
 
@@ -113,7 +113,7 @@ class HeldShard(LogShard):
         return sum_parts(self._weight, self._start, self._n)
 
     def begin(self, scale: float) -> tuple[int, int]:
-        """Begin a fit; return the fixed-point weights of all and of misclassified rows."""
+        """Begin a fit, and return the fixed-point weights of all rows and of misclassified rows."""
         fixed = in_fixed_point(self._weight, scale)
         inputs = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
         self._rows, self._seen = WatchedRows(*inputs, self._n_labels), 0
@@ -123,7 +123,7 @@ class HeldShard(LogShard):
         return np.array(self._rows.taken(command.records), dtype=np.int64)
 
     def stages(self, model: DecisionGraph) -> list[int]:
-        """Return the weight of misclassified rows at each stage; empty if there are no rows."""
+        """Return the weight of misclassified rows at each stage, or an empty array without rows."""
         return list(self._rows.stages(model))
 
     def wrong_of(self, score: FloatArray) -> int:
@@ -162,7 +162,7 @@ class WatchedParts:
 
 
 class GrowthKind(NamedTuple):
-    """The classes that grow one kind of graph on partitions."""
+    """Classes that grow one kind of graph on partitions."""
 
     shard: type[Any]
     learner: type[ShardedStump]
@@ -182,7 +182,7 @@ GROWTHS: dict[type[Any], GrowthKind] = {
 
 
 class GraphRows:
-    """Rows in partitions in one fit of a graph.
+    """The partitioned rows of one graph fit.
 
     Parameters
     ----------
@@ -208,12 +208,12 @@ class GraphRows:
     def __init__(self, source: Any, learner: Any, observation: Any, growth: type) -> None:
         if type(learner) is not Stump:
             raise NotImplementedError(
-                "weak_learner: expected weak.stump(), the only one that partitions support, got "
-                f"{learner!r}, which needs all rows in one place: pass rows.gather()"
+                "weak_learner: expected weak.stump() for rows in partitions, got "
+                f"{learner!r}; pass rows.gather() to use it"
             )
         if not isinstance(observation, TableObservation) and not observation.is_exact:
             raise NotImplementedError(
-                f"observation: {observation!r} needs all rows in one place: pass rows.gather(); "
+                f"observation: {observation!r} requires all rows in one table; pass rows.gather(); "
                 "partitions support exact observations and tables, such as observation.adatree2()"
             )
         self.source, self._kind, self._observation = source, GROWTHS[growth], observation
@@ -273,7 +273,7 @@ class _Whole:
     def class_data(
         self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any
     ) -> TrainingData:
-        """Return training data with one row per class, which has the weight of the class."""
+        """Return training data with one row per class, weighted by the class weight."""
         of = self.problem.columns
         assert isinstance(of, BinnedColumns)
         none = np.empty((of.n_features, 0), dtype=np.uint8)

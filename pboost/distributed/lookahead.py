@@ -1,4 +1,4 @@
-"""Tree nodes on partitions that are split ahead of growth, level by level.
+"""Split the nodes of trees on partitions level by level, ahead of growth.
 
 Growth splits one node at a time, in its own order. The split of a node does not depend on this
 order. All nodes of a level are therefore split in one request, and growth uses the results later.
@@ -17,7 +17,7 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import COUNTER, NODE, TreeArrays
 from pboost.values import FloatArray, IntArray
 
-#: As in `_core/_grower.pxd`: if the sum of a node is smaller, its weights are scaled again.
+#: If the sum of a node is smaller, its weights are scaled again, see `_core/_grower.pxd`.
 LEAST_MASS = 2.0**40
 KNOWN, NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
 
@@ -36,7 +36,7 @@ class Ahead(TreeArrays):
     state : ndarray of uint8, shape (nodes,)
         State of the split, see `pboost._core.grow.AHEAD`.
     stored : ndarray of int64, shape (nodes,)
-        Where the rows of a node are stored, or -1.
+        Position at which the rows of a node are stored, or -1.
     number : ndarray of int32, shape (nodes,)
         Index of the node in the grown tree, or -1 if growth has not reached it.
     """
@@ -83,19 +83,19 @@ class Ahead(TreeArrays):
         return sizes
 
     def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return which nodes will be searched, by the rules of the grower."""
+        """Return a mask of the nodes that the grower may split."""
         limits, node = self.limits, self.node[nodes]
         min_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
         is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
         return is_open & (self.sizes(nodes) >= min_rows)
 
     def are_light(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return which nodes have small weights, which lose precision."""
+        """Return a mask of the nodes whose weights are so small that they lose precision."""
         mass = self.mass[nodes]
         return (mass.sum(axis=1) if self.n_classes else mass[:, 0]).astype(float) < LEAST_MASS
 
     def impurity(self, nodes: IntArray) -> FloatArray:
-        """Return the Gini impurity or squared error of nodes, an upper bound on their gain."""
+        """Return the Gini impurity or squared error of nodes, which bounds their gain."""
         if not self.n_classes:
             return np.array(self.node["loss"][nodes])
         mass = np.ldexp(self.mass[nodes], -self.node["shift"][nodes][:, None])
@@ -103,11 +103,11 @@ class Ahead(TreeArrays):
         return np.asarray(total - (mass * mass).sum(axis=1) / total)
 
     def note_pure(self, nodes: IntArray) -> None:
-        """Mark the nodes with rows of only one class."""
+        """Mark the nodes whose rows all have the same class."""
         self.node["pure"][nodes] = (self.mass[nodes] > 0).sum(axis=1) < 2
 
     def split(self, nodes: IntArray, cells: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
-        """Search nodes and split them if possible; return the branch of each bin code."""
+        """Split nodes if possible, and return the branch of each bin code."""
         self.make_room(self.n_nodes + 2 * len(nodes) + 2)
         side = np.zeros((len(nodes), MAX_BINS), dtype=np.uint8)
         grow.split_ahead(self, nodes, self.number[nodes], cells, side)
@@ -117,7 +117,7 @@ class Ahead(TreeArrays):
     def split_as(
         self, tests: Mapping[int, tuple[int, int, int]], cells: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.uint8]:
-        """Split nodes at given features and thresholds; return the branch of each bin code."""
+        """Split nodes at given thresholds, and return the branch of each bin code."""
         self.make_room(self.n_nodes + 2 * len(tests) + 2)
         side = np.zeros((len(tests), MAX_BINS), dtype=np.uint8)
         for (node, test), of_node, of_codes in zip(tests.items(), cells, side, strict=True):

@@ -1,7 +1,7 @@
-"""Multiclass graphs on rows in partitions: the state of a partition, and growth from its sums.
+"""Grow multiclass graphs on rows in partitions.
 
-A partition stores a weight for each row and class, and the rows at each exit. Exits are numbered;
-number 0 is the entrance of a tree, which has all rows.
+A partition stores a weight for each row and class, and the rows at each exit. Exits are numbered.
+Exit 0 is the entrance of a tree, which all rows reach.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pboost.weak.stump_search import StumpCut
 
 
 class Entered(NamedTuple):
-    """Command to move all rows to exit 0; requests their sums (3, J) and row counts (J,)."""
+    """Command to move all rows to exit 0 and return their sums (3, J) and row counts (J,)."""
 
     scale: float
 
@@ -46,7 +46,7 @@ class Boosted(NamedTuple):
 
 
 class PartitionExit(NamedTuple):
-    """Command to split the rows at an exit; requests sums and counts of both children (2, 4, J)."""
+    """Command to split the rows at an exit and return sums and counts, shape (2, 4, J)."""
 
     number: int
     below: int
@@ -64,7 +64,7 @@ class Summed(NamedTuple):
 
 
 class ExactSum(NamedTuple):
-    """Request for the weights at an exit times factors, as input of `exact_sum`."""
+    """Request for the weights at an exit times factors, for `exact_sum`."""
 
     number: int
     for_it: FloatArray
@@ -171,7 +171,7 @@ class LabelShard(Shard):
         factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
-    #: Commands that change the state, and types of which only the latest command has an effect.
+    #: Commands that change the state, and commands that replace earlier commands of their type.
     _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
@@ -184,7 +184,7 @@ class LabelShard(Shard):
 
 
 class Turn(NamedTuple):
-    """A node on the path to an exit: branch of each code, probabilities by branch and class."""
+    """A node on the path to an exit: the branch of each bin code, and probabilities."""
 
     feature: int
     side: NDArray[np.uint8]
@@ -192,7 +192,7 @@ class Turn(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """Command to compute the weights at an exit; requests their sums (3, J)."""
+    """Command to compute the weights at an exit and return their sums, shape (3, J)."""
 
     turns: Sequence[Turn]
     scale: float
@@ -200,7 +200,7 @@ class Arrived(NamedTuple):
 
 
 class Sided(NamedTuple):
-    """Request for sums of the weights at the exit, by class of the row and branch, (J, 2, 3, J)."""
+    """Request for sums of the weights at an exit, shape (J, 2, 3, J)."""
 
     feature: int
     side: NDArray[np.uint8]
@@ -208,7 +208,7 @@ class Sided(NamedTuple):
 
 
 class ExactAt(NamedTuple):
-    """Like `ExactSum`, for an exit that rows reach with a probability."""
+    """The same request as `ExactSum` for an exit that rows reach with a probability."""
 
     turns: Sequence[Turn]
     for_it: FloatArray
@@ -216,13 +216,13 @@ class ExactAt(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Command to replace the weights by the combined weights of exits, given paths and factors."""
+    """Command to replace the weights by the combined weights of exits."""
 
     exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
 
 
 class SoftLabelShard(LabelShard):
-    """Rows of one partition, which reach each exit with a probability."""
+    """Rows of one partition that reach each exit with a probability."""
 
     def _probability(self, turns: Sequence[Turn]) -> FloatArray:
         sides = ((turn.side.take(self._codes[turn.feature]), turn.taken) for turn in turns)
@@ -276,7 +276,7 @@ class SoftLabelShard(LabelShard):
 
 
 class RowsAt:
-    """Reference to the rows at an exit: its number, sums and row counts."""
+    """Reference to the rows at an exit. It stores the number, the sums and the row counts."""
 
     def __init__(self, number: int, sums: NDArray[np.int64]) -> None:
         self.number, self.sums, self.counts = number, sums[:3], sums[3]
@@ -301,13 +301,13 @@ class ShardedLabelTrees(LabelTrees):
         return merge(self._engine.masses(self._told))
 
     def _enter(self, edges: Any, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree, where all exits join."""
+        """Open the entrance of a tree, which joins all exits."""
         self._rows = RowsAt(0, self._ask(Entered(self._scale)))
         self._number = 0
         super()._enter(edges, self._rows.sums)
 
     def _add_up(self, rows: Any, *factor: FloatArray) -> NDArray[np.int64]:
-        """Return the sums of rows. At an entrance they are already known."""
+        """Return the sums of rows, which are already known at an entrance."""
         if factor:
             self._told.append(Boosted(rows.number, np.stack(factor)))
         if factor or rows is None:
@@ -346,7 +346,7 @@ class ShardedLabelTrees(LabelTrees):
 
 
 class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
-    """A chain of trees that vote for each class, with soft splits, on rows in partitions."""
+    """A chain of trees with soft splits that vote for each class, on rows in partitions."""
 
     def _turns(self, exit_: LabelExit) -> list[Turn]:
         """Return the nodes on the path to an exit."""
@@ -355,7 +355,7 @@ class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
         return [Turn(int(cut.feature), side(cut), taken) for cut, taken in turns]
 
     def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
-        """Compute the weights at an exit in the partitions; return their sums."""
+        """Compute the weights at an exit in the partitions, and return their sums."""
         return self._ask(Arrived(self._turns(exit_), exit_.scale, scale))
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:

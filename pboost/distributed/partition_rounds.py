@@ -1,4 +1,4 @@
-"""Boosting rounds on rows in partitions: trees are grown from sums over the partitions."""
+"""Run boosting rounds on rows in partitions."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ STEP = np.asarray(boost.STEP).dtype
 
 
 class Talk:
-    """The log of commands for the partitions, and their engine."""
+    """The log of commands for the partitions, and the engine that executes it."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.commands = engine, list[Any]()
 
     def tell(self, what: Any) -> None:
-        """Add a command to the log, to be sent with the next request."""
+        """Add a command to the log, which is sent with the next request."""
         self.commands.append(what)
 
     def ask(self, what: Any) -> Answer:
-        """Send a request to all partitions and return the merged result."""
+        """Send a request to all partitions and return the merged results."""
         self.commands.append(what)
         return RoundShard.merge(self.engine.masses(self.commands))
 
@@ -122,13 +122,13 @@ class ShardedRounds(Rounds):
     """
 
     shares_lanes = False
-    #: The class of the current tree, with softmax.
+    #: The class of the current tree for a softmax loss.
     _class = 0
     #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
-    #: Scales of the last tree as a guess for the next tree, and the results of the partitions: the
-    #: number of large gradients, the number of nonzero gradients, and the sums at the root.
+    #: Scales of the last tree, used as a guess for the next tree, and results of the partitions:
+    #: the number of large gradients, the number of nonzero gradients, and the sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
 
     def __init__(
@@ -146,7 +146,7 @@ class ShardedRounds(Rounds):
         super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return the number of histograms to store, and the number of threads, 1."""
+        """Return the number of histograms to store, and 1 as the number of threads."""
         n = len(self.y)
         min_slots = 2 + min(self.max_depth, int(n).bit_length())
         wanted = min_slots + open_nodes(self.max_depth, n)
@@ -155,7 +155,7 @@ class ShardedRounds(Rounds):
         return max(min_slots, min(wanted, kept)), 1
 
     def _left_out(self, weight: RoundWeights) -> float:
-        """Return the part of the loss that the compiled loss omits, summed over rows."""
+        """Return the sum over rows of the part of the loss that the compiled loss omits."""
         (terms,), (largest_loss,) = self.talk.asked("loss_bound")
         scale = boost.sum_scale(largest_loss, terms)
         return self.talk.asked("loss_sum", scale)[0][0] / scale - self.total
@@ -181,7 +181,7 @@ class ShardedRounds(Rounds):
 
     @property
     def used_rows(self) -> Any:
-        """The number of rows of positive weight, as a range; the partitions list these rows."""
+        """A range whose length is the number of positive weights. The partitions list the rows."""
         return range(self.n_used)
 
     def list_rows(self, rows: Any) -> None:
@@ -201,7 +201,7 @@ class ShardedRounds(Rounds):
     # ------------------------------------------------------------------ growth
 
     def _begin(self, rows: Any, of_gradient: float, of_curvature: float) -> None:
-        """Quantize the derivatives in these units, and make the root."""
+        """Quantize the derivatives and create the root."""
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class, self.square_scale
         drawn = rows if isinstance(rows, DrawnRows) else None
@@ -217,9 +217,9 @@ class ShardedRounds(Rounds):
         self.n_listed = int(totals[2])
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
-        #: Results for the leaves, if they came with the last splits.
+        #: Results for the leaves, if the last splits returned them.
         self._ends: Answer | None = None
-        #: Node numbers in the partitions, and the number of nodes that were split there.
+        #: Node numbers in the partitions, and the number of nodes that the partitions have split.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, totals[3:].reshape(1, -1), float(totals[0]))
         self._squares = float(totals[1])
@@ -228,7 +228,7 @@ class ShardedRounds(Rounds):
         return self._squares
 
     def _grow_nodes(self) -> None:
-        """Split nodes, all of a level together, until no open node is left."""
+        """Split nodes level by level until no open node is left."""
         waiting, opened = np.empty(0, dtype=OPEN), self.open[0]
         if self.max_depth < 1 or self.n_listed < 2 * max(self.min_samples_leaf, 1):
             return
@@ -245,7 +245,7 @@ class ShardedRounds(Rounds):
             self._keep_best()
 
     def _refill(self) -> None:
-        """Distribute all rows among the leaves of a tree that was grown on some of them."""
+        """Distribute all rows among the leaves of a tree that was grown on a sample of the rows."""
         node = self.node[: int(self.state["nodes"])]
         leaves = np.flatnonzero(node["feature"] < 0)
         answer = self.talk.ask(GatherLeaves(self._key[leaves]))
@@ -271,7 +271,7 @@ class ShardedRounds(Rounds):
         self._free += opened["slot"][opened["n_below"] < 0].tolist()
 
     def _next(self, waiting: Array) -> tuple[Array, Array]:
-        """Return the nodes to split next, whose children fit in memory, and the other nodes."""
+        """Return the nodes to split next, as memory permits, and the other nodes."""
         if self.max_leaf_nodes:
             return self._best(waiting)
         if self.pooling is not None:
@@ -303,7 +303,7 @@ class ShardedRounds(Rounds):
         return batch, others
 
     def _in_order(self) -> tuple[list[int], list[int]]:
-        """Return the known splits, best first, and the known splits that are not yet done."""
+        """Return the known splits in order of gain, and the splits that are still to be applied."""
         node = self.node
         gain, child, feature = node["loss"], node["child"], node["feature"]
         splits, wanted, n_nodes = list[int](), list[int](), 1
@@ -347,7 +347,7 @@ class ShardedRounds(Rounds):
         self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
 
     def _split(self, batch: Array, is_last: bool) -> Array:
-        """Split nodes and return their open children; `is_last`: no other node is open."""
+        """Split nodes and return their open children. With `is_last`, no other node is open."""
         is_counted = not self._is_pooled(batch)
         is_last = is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
         halves = self._halves(batch, is_last and self.n_listed == self.n_used)
@@ -369,7 +369,7 @@ class ShardedRounds(Rounds):
         return self._children(batch[is_split], halves.take(is_split))
 
     def _halves(self, batch: Array, is_last: bool = False) -> Halves:
-        """Split nodes in the partitions; with `is_last`, no other node is open."""
+        """Split nodes in the partitions. With `is_last`, no other node is open."""
         k, node = len(batch), self.node[batch["node"]]
         above = np.empty((k, MAX_BINS), dtype=np.uint8)
         self.open = batch[None]
@@ -406,7 +406,7 @@ class ShardedRounds(Rounds):
         return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_samples_leaf))
 
     def _children(self, batch: Array, halves: Halves) -> Array:
-        """Create the children of nodes; return the children that may be split."""
+        """Create the children of nodes, and return the children that may be split."""
         k, is_open = len(batch), halves.counted >= 0
         self._reserve(int(self.state["nodes"]) + 2 * k)
         slot = np.full(k, -1, dtype=np.int32)

@@ -1,7 +1,7 @@
-"""Tasks that process one partition, in this process or on a worker.
+"""Functions that process one partition, in this process or on a worker.
 
-Each function takes a partition, or the result of an earlier task for it, and the number of the
-partition, which error messages contain. Only small results are sent to the client.
+Each function takes a partition, or the result of an earlier task, and the number of the partition
+for error messages. Only small results are sent to the client.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class ReadPart(NamedTuple):
-    """Validated rows of a partition, and its raw targets.
+    """Validated rows and raw targets of a partition.
 
     `read` has the category codes of this partition alone. The features in `undeclared` are
     categorical only because of their values. Weights are `fixed` (in fixed point) if the bin edges
@@ -94,7 +94,7 @@ class About(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """Rows of a partition as bin codes, and their values if these are kept."""
+    """Bin codes of the rows of a partition, and their feature values if they are kept."""
 
     codes: NDArray[np.uint8]
     ends: Ends
@@ -180,7 +180,7 @@ def about(part: ReadPart, number: int) -> About:
 
 
 def fixed_of_part(weights: FloatArray, exponent: int, bits: int) -> tuple[NDArray[np.int64], int]:
-    """Return weights times ``2**-exponent`` in fixed point with `bits` bits, and their sum."""
+    """Return fixed-point weights times ``2**-exponent`` with `bits` bits, and their sum."""
     fixed = np.empty(len(weights), dtype=np.int64)
     total = voting.to_fixed(np.ldexp(weights, -exponent), math.ldexp(1.0, bits), fixed)
     return fixed, int(total)
@@ -215,7 +215,7 @@ def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPar
 
 
 def least_hashes(part: ReadPart, number: int, max_hash: int) -> NDArray[np.uint64]:
-    """Return the smallest distinct hashes of rows up to `max_hash`, without rows of weight 0."""
+    """Return the smallest distinct hashes <= `max_hash` of rows with positive weight."""
     hashed = _hashed(part)
     is_in = hashed <= np.uint64(max_hash)
     if part.fixed is not None:
@@ -239,7 +239,7 @@ def _all_rows(part: ReadPart) -> NDArray[np.int32]:
 
 
 def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
-    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are no more hashes than this."""
+    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are too few hashes."""
     merged = np.unique(np.concatenate(hashes))
     return int(merged[SAMPLE_ROWS - 1]) if len(merged) > SAMPLE_ROWS else None
 
@@ -247,7 +247,7 @@ def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
 def rows_of_edges(
     part: ReadPart, number: int, greatest: int | None
 ) -> tuple[Array, NDArray[np.int64] | None]:
-    """Return the rows for the bin edges, with hashes up to `greatest`, and their weights."""
+    """Return the rows with hashes <= `greatest`, which define the bin edges, and their weights."""
     if greatest is None:
         return part.features.values, part.fixed
     is_in = _hashed(part) <= np.uint64(greatest)
@@ -264,7 +264,7 @@ def bins_of(
     is_sample: bool,
     workers: Workers,
 ) -> BinnedColumns:
-    """Return the bins of rows; in a sample, one code is reserved for missing values."""
+    """Return the bins of rows. In a sample, one code is reserved for missing values."""
     if is_sample and features.table is not None and features.table.has_missing.any():
         max_bins = min(max_bins, MOST_KNOWN)
     values = np.concatenate([part for part, _ in rows])
@@ -390,7 +390,7 @@ def _class_codes(part: PartitionData, number: int, values: Array | int) -> tuple
 
 
 def class_sizes(part: PartitionData, number: int, values: Array | int) -> list[int]:
-    """Return the number of rows with positive weight per class; in a regression, of all."""
+    """Return the number of rows with positive weight, per class in classification."""
     code, n = _class_codes(part, number, values)
     return [int(np.count_nonzero(code == k)) for k in range(n)]
 
@@ -434,9 +434,9 @@ def given_part(
     held: Array | None,
     more: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """Return the arguments of the object that represents a partition in a fit.
+    """Return the arguments of the class whose objects represent partitions in a fit.
 
-    They are the columns, the class codes or scaled targets, the weights, and `more`. Rows of the
+    The result has the columns, class codes or scaled targets, weights, and `more`. Rows of the
     validation set have weight 0.
     """
     weights = part.weights

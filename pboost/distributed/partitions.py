@@ -1,4 +1,4 @@
-"""Rows in partitions as a source of rows for builders, in this process or on a cluster.
+"""A row source for builders whose rows are in partitions, in this process or on a cluster.
 
 `pboost.distributed.partition_tasks` has the functions that process one partition. A `Place` runs
 them in this process or on the worker that holds the partition.
@@ -38,13 +38,13 @@ T = TypeVar("T")
 
 
 class Place(Protocol):
-    """Location of the partitions, where tasks are run."""
+    """Storage of the partitions, which runs tasks on them."""
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         """Start a task and return its result, or a future of it."""
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results by partition; raise the error of the first task that failed."""
+        """Return the results by partition, or raise the error of the first task that failed."""
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine with one object of class `kind` per partition."""
@@ -58,7 +58,7 @@ class LocalPlace:
         return task(*arguments)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results, which are already known."""
+        """Return the results, because tasks run immediately."""
         return list(submitted.values())
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
@@ -78,11 +78,11 @@ class PartitionedRows(RowSource):
     parts : list
         For each partition that has rows, a `PartitionData` or a future of it.
     numbers : list of int
-        Index of each of these partitions among all that were passed.
+        Index of each partition in `parts` among all partitions that were passed.
     sizes : list of int
-        Number of rows of each.
+        Number of rows of each partition in `parts`.
     bins : BinnedColumns
-        The bins; its rows are not used. It has values if the partitions do.
+        The bins. Its rows are not used. It stores values if the partitions store values.
     is_weighed : bool
         Whether the rows have sample weights.
     """
@@ -111,7 +111,7 @@ class PartitionedRows(RowSource):
         *arguments: Any,
         each: Sequence[tuple[Any, ...]] | None = None,
     ) -> list[Any]:
-        """Start a task for each partition; `each` has further arguments per partition."""
+        """Start a task for each partition. `each` has further arguments per partition."""
         extra = each or [()] * len(self._parts)
         cases = zip(self._parts, self._numbers, extra, strict=True)
         return [self.place.submit(task, part, k, *arguments, *more) for part, k, more in cases]
@@ -127,7 +127,7 @@ class PartitionedRows(RowSource):
     def targets(self, task: str, two: str | None = None) -> Array | int:
         """Return the class labels, or the exponent that scales the targets of a regression.
 
-        `two`: the reason why only two classes are supported, for the error message.
+        `two` is the reason why only two classes are supported, for the error message.
         """
         if task != CLASSIFICATION:
             return int(np.frexp(max(self.each(tasks.greatest_target)))[1])
@@ -150,7 +150,7 @@ class PartitionedRows(RowSource):
         )
 
     def hold_out(self, hold: HoldOut, values: Array | int) -> HeldRows:
-        """Draw the rows of a validation set; they stay in their partitions."""
+        """Draw the rows of a validation set. The rows stay in their partitions."""
         sizes = np.array(self.each(tasks.class_sizes, values))  # (partitions, classes)
         classes = [np.arange(n, dtype=np.int32) for n in sizes.sum(axis=0).tolist()]
         drawn = [np.sort(of) for of in held_of_classes(classes, hold.share, hold.generator)]
@@ -205,7 +205,7 @@ class PartitionedRows(RowSource):
         return OneTable(columns, np.concatenate(y), weight)
 
     def take(self, rows: Array) -> PartitionedRows:
-        """Return the rows with these indices, in ascending order and with the same bins."""
+        """Return the rows with the given ascending indices, in the same bins."""
         rows_by_part = split_at(rows, np.array(self.sizes))
         parts = self.submit(tasks.taken, each=[(part_rows,) for part_rows in rows_by_part])
         sizes = [len(part_rows) for part_rows in rows_by_part]
@@ -216,7 +216,7 @@ class PartitionedRows(RowSource):
         return self.each(tasks.applied, function, *arguments)
 
     def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
-        """Return the classes or targets, and the weights, of all rows in this process."""
+        """Return the classes or targets and the weights of all rows in this process."""
         values = self.targets(task)
         parts, weights = zip(*self.each(tasks.targets_and_weights, values), strict=True)
         weight = np.concatenate(weights) if self.is_weighed else None
@@ -224,11 +224,11 @@ class PartitionedRows(RowSource):
         return (np.ldexp(y, values) if isinstance(values, int) else values[y]), weight
 
     def graph(self, learner: Any, observation: Any, growth: type) -> Any:
-        """Return the weak learner of one fit, with a `growth` that uses these rows."""
+        """Return the weak learner of one fit on these rows."""
         return GraphRows(self, learner, observation, growth).learner
 
     def growth(self, kind: type[T]) -> type[T]:
-        """Return the growth class of this kind that reads rows from a source."""
+        """Return the class that grows this kind of graph on partitions."""
         growth: type[T] = GROWTHS[kind].growth
         return growth
 
@@ -256,7 +256,7 @@ class PartitionedRows(RowSource):
 
 
 def split_at(numbers: Array, sizes: Array) -> list[Array]:
-    """Split ascending row indices by partition; the first row of each partition has index 0."""
+    """Split ascending row indices by partition, and count them from 0 in each partition."""
     stops = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))
     return [part - start for part, start in zip(parts, (stops - sizes).tolist(), strict=True)]
@@ -268,7 +268,7 @@ def without_rows(bins: BinnedColumns) -> BinnedColumns:
 
 
 def shared_labels(parts: dict[int, Array | None], two: str | None) -> Array:
-    """Return the class labels of all partitions, from the labels in each."""
+    """Return the class labels of all partitions from the class labels in each partition."""
     known = {k: values for k, values in parts.items() if values is not None}
     if not known:
         raise ValueError("y: expected at least one row of each class, got no rows")
@@ -298,12 +298,12 @@ def partitions(
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:
-    """Return rows in partitions, which builders accept as `X` in place of one table.
+    """Return a row source for partitions, which builders accept as `X`.
 
     Parameters
     ----------
     X : list of array_like of shape (n, d), of data frames, or of BinnedColumns
-        Features, numeric or categorical, with the same columns and one dtype. Missing values are
+        Features, numeric or categorical, with the same columns and dtype. Missing values are
         allowed, and a partition may be empty. BinnedColumns must have the same bins, for example
         parts of one table that `select` returned.
     y : list of array_like of shape (n,)
@@ -312,8 +312,8 @@ def partitions(
         Sample weights >= 0 of each partition. All weights of a partition may be 0.
     max_bins : int
         Maximum number of bins per feature, from 2 to 256. Bins have about equal total weight, and
-        equal values share a bin. Not used if the partitions are already binned; the same holds for
-        the next three parameters.
+        equal values share a bin. If `X` contains BinnedColumns, this parameter and
+        the next three must keep their defaults.
     bin_edges : {"sample", "exact"}
         Rows that define the bin edges, as in `pboost.data.bin_columns`: a sample if there are more
         than 200,000 rows, or all rows.
@@ -454,7 +454,7 @@ def read_rows(
     is_weighed: bool,
     options: PartitionBinning,
 ) -> PartitionedRows:
-    """Return the row source of partitions, from the features, target and weights of each."""
+    """Return a row source from the features, target and weights of each partition."""
 
     def each(task: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
         return [place.submit(task, part, k, *more) for k, part in enumerate(parts)]
@@ -512,7 +512,7 @@ def _sampled_bins(
     """Return bins with edges from a sample of the rows, or from all rows if there are few."""
     greatest = None
     if n > SAMPLE_ROWS:
-        # If most rows differ, a small share of the hashes is enough. Otherwise all are needed.
+        # If most rows differ, a small share of the hashes is enough. Otherwise, use all hashes.
         for share in (1.1 * SAMPLE_ROWS / n, 1.0):
             max_hash = min(int(share * 2.0**64), 2**64 - 1)
             greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, max_hash)))
@@ -527,7 +527,7 @@ def _sampled_bins(
 def _exact_bins(
     results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning
 ) -> BinnedColumns:
-    """Return bins with edges from all rows, which are counted in their partitions."""
+    """Return bins with edges from all rows, which the partitions count."""
     keys = each(tasks.keys_of, read)
     table = features.table or Table.of_numbers(features.n_features)
     counts = BatchCounts(table.n_levels, options.is_weighed)

@@ -1,9 +1,8 @@
-"""Gradient boosting on the rows of one partition: commands, requests and their results.
+"""Run gradient boosting commands and requests on the rows of one partition.
 
-The state of a partition depends only on its rows and the commands so far: the trees of the model
-and the splits of the current tree. The results are sums of integers that float64 represents
-exactly, and maxima, so they do not depend on the partitions. A partition that is created again
-executes all commands again.
+The state of a partition depends only on its rows and the earlier commands. The results are sums of
+integers that float64 represents exactly, and maxima, so they do not depend on the partitions. A
+partition that is created again executes all commands again.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _Found: TypeAlias = tuple[list[Any], list[Any]]
 
 
 class SumQuery(NamedTuple):
-    """Request for sums over rows: the name of a method of `RoundShard`, and its arguments."""
+    """Request for sums over rows. It contains the name of a method of `RoundShard`."""
 
     what: str
     arguments: tuple[Any, ...] = ()
@@ -66,7 +65,7 @@ class Weighed(NamedTuple):
 
 
 class BeginFit(NamedTuple):
-    """Command that begins a fit: name of the loss and initial decision values, shape (J,).
+    """Command to begin a fit with a loss and initial decision values of shape (J,).
 
     If weights are copies of rows, `most_copies` is the largest number of copies.
     """
@@ -81,7 +80,7 @@ class MaxMargin(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Command to compute the gradients of all classes; requests the largest values and losses."""
+    """Command to compute the gradients of all classes and return the largest values and losses."""
 
 
 class Losses(NamedTuple):
@@ -91,13 +90,13 @@ class Losses(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Command to compute derivatives; requests the largest derivatives and the sum of losses."""
+    """Command to compute derivatives and return their maxima and the sum of the losses."""
 
     scale: float
 
 
 class GradientRange(NamedTuple):
-    """Request for the numbers of gradients near the largest one, and of nonzero gradients."""
+    """Request for the number of gradients near the largest one and of nonzero gradients."""
 
     steepest: float
 
@@ -111,7 +110,7 @@ class DrawnRows(NamedTuple):
 
 
 class Quantise(NamedTuple):
-    """Command to quantize derivatives in these units and begin a tree; requests root sums.
+    """Command to quantize derivatives, begin a tree and return the sums at its root.
 
     With `leaf_shrinkage`, `square_scale` is the factor of the squared gradients, otherwise 0. The
     tree is grown on the `drawn` rows, or on all rows if it is None.
@@ -129,8 +128,8 @@ class Quantise(NamedTuple):
 class Guessed(NamedTuple):
     """Command to begin a tree with the scales of the previous tree, in a single request.
 
-    It replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only begins when
-    the same `Quantise` follows.
+    This request replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only
+    begins when the same `Quantise` follows.
 
     Attributes
     ----------
@@ -148,7 +147,7 @@ class Guessed(NamedTuple):
 
 
 class SplitNodes(NamedTuple):
-    """Command to split the nodes of a level; requests row counts and sums of the children.
+    """Command to split the nodes of a level and return row counts and sums of the children.
 
     The root has number 0. The children of the i-th node that was split in this tree have numbers
     2 i + 1 and 2 i + 2.
@@ -191,7 +190,7 @@ class Tallied(NamedTuple):
 
 
 class GatherLeaves(NamedTuple):
-    """Command to end a tree with these leaves; requests bounds of losses, weights and copies."""
+    """Command to end a tree and return bounds of losses, weights and copies for its leaves."""
 
     leaves: IntArray
 
@@ -273,7 +272,7 @@ class LocalRounds(Rounds):
 
 
 class PartRange(NamedTuple):
-    """Position of the rows of a partition among all rows.
+    """The position of the rows of a partition among all rows.
 
     Attributes
     ----------
@@ -297,9 +296,9 @@ class RoundShard:
     Parameters
     ----------
     columns, y, weights :
-        Columns; class codes, or targets times a power of two; sample weights.
+        The columns, the class codes or scaled targets, and the sample weights.
     exponent : int or None
-        Exponent of the power of two, None for classes.
+        Exponent of the power of two that scales the targets, or None for classes.
     place : PartRange
         Position of the rows among all rows.
     workers : Workers
@@ -388,7 +387,7 @@ class RoundShard:
         return float(self._held_weight.max(initial=0.0))
 
     def lowest_held(self, minimum: float) -> tuple[int, float] | None:
-        """Return the first validation row with a target below `minimum`, and the target."""
+        """Return the first validation row with a target below `minimum` and its target."""
         y = self._numbers()[self._held]
         low = np.flatnonzero(y < minimum)
         return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
@@ -420,7 +419,7 @@ class RoundShard:
         return Answer(np.array(total, dtype=float), np.array(maxima, dtype=float))
 
     def extent(self) -> _Found:
-        """Return the number of positive weights, the largest, and minus the smallest."""
+        """Return the number of positive weights, their maximum, and minus their minimum."""
         if self._weights is None:
             return [float(self._columns.n_rows)], [1.0, -1.0]
         some = self._weights[self._weights > 0]
@@ -432,19 +431,19 @@ class RoundShard:
         return [boost.scaled_sum(self._weights / unit, scale)], []
 
     def weight_rest(self, greatest: float, unit: float) -> _Found:
-        """Return minus the `least_rest` of weights divided by the largest one."""
+        """Return minus the `least_rest` of the weights divided by the largest weight."""
         assert self._weights is not None
         rest = least_rest(self._weights[self._weights > 0] / greatest, unit)
         return [], [-np.inf if rest is None else -rest]
 
     def copies(self, greatest: float, unit: float) -> _Found:
-        """Return the sum and maximum of the copies of rows, and whether weights are not copies."""
+        """Return the sum and maximum of the copies, and whether the weights are not copies."""
         assert self._weights is not None
         copies, are_copies = copies_of(self._weights / greatest, unit)
         return [copies.sum()], [copies.max(), not are_copies]
 
     def targets(self, minimum: float) -> _Found:
-        """Return the number of nonzero targets, and minus the first row and first low row."""
+        """Return the number of nonzero targets, and the negated indices of the first rows."""
         used, y = np.flatnonzero(self._used()), self._numbers()
         low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [
@@ -535,7 +534,7 @@ class RoundShard:
         )
         self._residual: FloatArray | None = np.empty(self._f.shape) if of_classes else None
         self._losses = np.empty(n if of_classes else 0)
-        #: Margins are bounded by their minimum, residuals by their maximum.
+        #: Margins are bounded by their minimum, and residuals are bounded by their maximum.
         self._sign = -1.0 if loss.name in boost.OF_MARGIN and not of_classes else 1.0
         # Free the original weights; the arrays above replace them.
         self._weights = None
@@ -580,7 +579,7 @@ class RoundShard:
         return Answer(_NOTHING, np.array([self._sign * u, y, size]))
 
     def _place_slopes(self, scale: float) -> tuple[float, float, float]:
-        """Compute derivatives, which overwrite quantized values; see `place_slopes`."""
+        """Compute derivatives and overwrite the quantized values with them."""
         self._has_slopes, self._begun_as = True, None
         return boost.place_slopes(self._rounds, scale)
 
@@ -662,7 +661,7 @@ class RoundShard:
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
     def _part(self, command: SplitNodes, counted: IntArray) -> FloatArray:
-        """Partition the rows of nodes; return the number of rows of each left child."""
+        """Partition the rows of nodes, and return the number of rows of each left child."""
         spans, n_below = self._spans_of(command.node), np.empty(len(command.node))
         what = command.feature, command.above, counted, self._has_words
         boost.split(self._rounds, spans, *what, n_below)
@@ -739,7 +738,7 @@ class RoundShard:
         return answer if is_asked else None
 
     def _at_leaves(self, leaves: IntArray) -> Answer | None:
-        """Gather the rows of leaves; return bounds of their losses, weights and copies.
+        """Gather the rows of leaves, and return bounds of their losses, weights and copies.
 
         With `leaf_shrinkage`, the sums of squared gradients and of weights follow the copies. If
         the tree was grown on drawn rows, the numbers of rows and the sums of derivatives are last.

@@ -1,10 +1,9 @@
-"""Trees on rows in partitions: the histograms of each partition, and growth from their sums.
+"""Grow trees on rows in partitions from sums of their histograms.
 
 The state of a partition depends only on its rows and the commands so far. A request contains the
 splits of all nodes of a level and queries about their children. The results are integers, so their
-sums do not depend on the partitions. Splits are searched level by level, ahead of growth, which
-uses them in its own order. The rows of small nodes are sent to the client, where their subtrees
-grow as on one table.
+sums do not depend on the partitions. Splits are searched level by level, ahead of growth. The rows
+of small nodes are sent to the client, which grows their subtrees as on one table.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ FEW_BYTES, FEW_SHARE = 1 << 16, 1.0
 ROW_BYTES = 16
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
-#: Columns, class codes or targets, and weights of a partition, and the number of classes.
+#: Columns, class codes or targets, and weights of a partition; number of classes.
 TreeShardInputs: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
 class Splits(NamedTuple):
-    """Splits of nodes of a tree: the left children, and the branch (0 or 1) of each bin code."""
+    """Splits of tree nodes. They contain the left children and the branch (0 or 1) of each code."""
 
     tree: int
     node: IntArray
@@ -61,7 +60,7 @@ class Splits(NamedTuple):
 
 
 class NodeQuery(NamedTuple):
-    """A query about nodes of a tree: its name in `TreeShard.ANSWERS`, and numbers per node.
+    """A query about nodes of a tree. Its name is a key of `TreeShard.ANSWERS`.
 
     Weights are in units of ``2**-shift`` times the unit of the root.
     """
@@ -80,9 +79,9 @@ class Queries(NamedTuple):
 
 
 class SentRows(NamedTuple):
-    """The rows of some nodes in one partition: their number per node, and their data.
+    """The rows of some nodes in one partition, with the number of rows per node.
 
-    Weights are omitted if all are 1.
+    The weights are omitted if all of them are 1.
     """
 
     tree: int
@@ -94,7 +93,7 @@ class SentRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Concatenated results of queries: totals, maxima, and rows or other lists."""
+    """Concatenated results of queries: totals, maxima, and lists such as rows."""
 
     total: Array
     maxima: FloatArray
@@ -102,7 +101,7 @@ class Answer:
 
 
 class RowsAtNodes:
-    """The rows of a partition in one tree, listed node by node, and their weights."""
+    """The rows and weights of a partition in one tree, ordered by node."""
 
     def __init__(self, rows: IntArray, weight: FloatArray, scale: float) -> None:
         self.rows, self.weight, self.scale = rows.copy(), weight, scale
@@ -118,7 +117,7 @@ class RowsAtNodes:
         grow.part_rows(codes, self.rows, self.bounds, spare, *splits[1:])
 
     def at(self, nodes: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
-        """Return the rows at nodes, one node after another, and their number at each node."""
+        """Return the rows at nodes, ordered by node, and the number of rows at each node."""
         bounds = self.bounds[nodes]
         parts = [self.rows[start:stop] for start, stop in bounds.tolist()]
         count = bounds[:, 1].astype(np.int64) - bounds[:, 0]
@@ -130,7 +129,7 @@ class RowsAtNodes:
 
 
 def fixed_weights(scaled: FloatArray, shift: Array) -> NDArray[np.int64]:
-    """Return scaled weights in fixed point, as `fixed_weight` in `_core/_grower.pxd` does."""
+    """Return scaled weights in fixed point, see `fixed_weight` in `_core/_grower.pxd`."""
     rounded: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
     return rounded.astype(np.int64)
 
@@ -143,7 +142,7 @@ class TreeShard(LogShard):
     columns : BinnedColumns
         Rows in the common bins.
     y : ndarray, shape (n,)
-        Class code of each row, int32; in a regression its target, float64.
+        Class codes (int32), or the targets of a regression (float64).
     weights : ndarray of float64, shape (n,), or None
         Sample weights. Rows of weight 0 are ignored.
     n_classes : int
@@ -176,7 +175,7 @@ class TreeShard(LogShard):
         return Answer(merge([answer.total for answer in answers]), maxima, rows)
 
     def extent(self) -> tuple[int, int, float]:
-        """Return the number of rows, of rows with positive weight, and the largest weight."""
+        """Return the number of rows, the number of positive weights, and the largest weight."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
         return len(self._y), len(self._first), greatest
 
@@ -265,7 +264,7 @@ class TreeShard(LogShard):
         )
 
     def _masses(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
-        """Return the weight of each class at nodes; in a regression the total weight, and 0."""
+        """Return the class weights at nodes, or in a regression the total weight and 0."""
         rows, count = tree.at(query.node)
         fixed, masses = tree.fixed(rows, np.repeat(query.shift, count)), []
         for k in range(self._n_classes or 1):
@@ -282,7 +281,7 @@ class TreeShard(LogShard):
         return Answer(_NO_TOTAL, heaviest)
 
     def _ends(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
-        """Return the maximum of the targets and of the negated targets, shape (nodes, 2)."""
+        """Return the maxima of the targets and of the negated targets, shape (nodes, 2)."""
         rows, count = tree.at(query.node)
         y = self._y[rows]
         ends = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
@@ -297,7 +296,7 @@ class TreeShard(LogShard):
         return Answer(sums, _NO_NUMBERS)
 
     def _squares(self, tree: RowsAtNodes, query: NodeQuery) -> Answer:
-        """Return sums of moments and squares, each with its rounding error, shape (nodes, 4)."""
+        """Return sums of moments and squares with their rounding errors, shape (nodes, 4)."""
         rows, count = tree.at(query.node)
         sums = np.zeros((len(count), 4), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
@@ -333,7 +332,7 @@ def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float)
 
 
 def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
-    """Set the initial weights of all partitions; return the data of the fit and the row count.
+    """Set the initial weights, and return the data of the fit and the number of rows.
 
     Raises
     ------
@@ -378,7 +377,7 @@ def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingDat
 
 
 class Answered:
-    """The result of a request, read query by query."""
+    """The result of a request, from which the results of its queries are read in order."""
 
     def __init__(self, answer: Answer) -> None:
         self._total, self._most, self._rows = answer.total, answer.maxima, answer.rows
@@ -404,13 +403,13 @@ Asking: TypeAlias = Generator[list[Splits | NodeQuery], Answered, None]
 
 
 class Calls:
-    """The log of the requests of trees that grow together, and their engine."""
+    """The log of requests for trees that grow together, and the engine that executes it."""
 
     def __init__(self, engine: Engine, commands: Sequence[Any] = ()) -> None:
         self.engine, self.commands = engine, list[Splits | Queries](commands)
 
     def run(self, asking: Sequence[Asking]) -> None:
-        """Run generators until all are exhausted, with one request for all in each step."""
+        """Run generators until all are exhausted. Each step sends one request for all of them."""
         waiting = [
             (generator, batch)
             for generator in asking
@@ -438,7 +437,7 @@ def _sent(asking: Asking, answered: Answered) -> list[Splits | NodeQuery] | None
 
 
 class ShardedArrays(TreeArrays):
-    """The arrays of a tree on rows in partitions; `n` is the number of rows with positive weight.
+    """The arrays of a tree on rows in partitions; `n` is the number of positive weights.
 
     In a boosted tree, `rule` computes votes. `tree` is the index of the tree among the trees that
     share `calls`.
@@ -473,7 +472,7 @@ class ShardedArrays(TreeArrays):
         self._make_store()
         self.ahead_of = np.empty(len(self.node), dtype=np.int32)
         self.ahead = Ahead(self)
-        #: Histograms of nodes ahead whose splits are unknown, the newest last.
+        #: Histograms of nodes whose splits are unknown, in order of creation.
         self._kept: dict[int, NDArray[np.int64]] = {}
         self._untold: list[Splits] = []
 
@@ -508,7 +507,7 @@ class ShardedArrays(TreeArrays):
         self.codes = codes
 
     def begin(self, cells: NDArray[np.int64] | None = None) -> Asking:
-        """Create the root, from its histogram if the histogram is passed."""
+        """Create the root. If its histogram is passed, use it."""
         ahead, root = self.ahead, np.zeros(1, dtype=np.int32)
         ahead.node["stop"][0] = self.n
         if cells is None and self.n <= self._few:
@@ -537,11 +536,11 @@ class ShardedArrays(TreeArrays):
         self.certificate[:] = 1.0, 0.0
 
     def split_ahead(self) -> None:
-        """Find the split of the pending node, and of other nodes of its level."""
+        """Find the splits of the pending node and of other nodes of its level."""
         self.calls.run([self.level()])
 
     def level(self) -> Asking:
-        """Split nodes ahead, including the pending node, and measure their children."""
+        """Split the pending node and nodes ahead of growth, and measure their children."""
         ahead, at = self.ahead, int(self.ahead_of[self.at])
         yield from self._have_cells([at])
         nodes = self._next_nodes(at)
@@ -556,7 +555,7 @@ class ShardedArrays(TreeArrays):
             self._kept.update(self._cells_of(lacking, answered))
 
     def split_as(self, tests: Mapping[int, tuple[int, int, int]]) -> Asking:
-        """Split nodes ahead at given thresholds, and measure their children."""
+        """Split nodes ahead of growth at given thresholds, and measure their children."""
         yield from self._have_cells([*tests])
         side = self.ahead.split_as(tests, [self._kept[node] for node in tests])
         yield from self._measure(np.array([*tests], dtype=np.int32), side)
@@ -582,9 +581,9 @@ class ShardedArrays(TreeArrays):
         return max(3, MOST_KEPT // (8 * math.prod(self._shape)))
 
     def _next_nodes(self, at: int) -> IntArray:
-        """Return the nodes to split in the next request: `at`, then other nodes by impurity.
+        """Return the nodes to split in the next request: first `at`, then other nodes by impurity.
 
-        Their number is at most the number of splits that may follow. If random features are drawn
+        The number of nodes is at most the number of remaining splits. If random features are drawn
         by node number, only nodes that growth has reached are returned.
         """
         ahead, limits = self.ahead, self.limits
@@ -596,7 +595,7 @@ class ShardedArrays(TreeArrays):
         return np.concatenate([np.array([at], dtype=np.int32), known[: max(max_splits - 1, 0)]])
 
     def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> NodeQuery:
-        """Return a query about nodes, with numbers for each."""
+        """Return a query about nodes, with the given numbers for each node."""
         if numbers is None:
             numbers = np.empty((len(nodes), 0))
         return NodeQuery(what, self.tree, nodes, self.ahead.node["shift"][nodes], numbers)
@@ -614,9 +613,9 @@ class ShardedArrays(TreeArrays):
         return [*splits, *(query for query in queries if len(query.node))]
 
     def _measure_classes(self, new: IntArray) -> Asking:
-        """Measure new nodes; get the rows of small nodes and the histograms of large nodes.
+        """Measure new nodes, and get the rows of small nodes and the histograms of large nodes.
 
-        In a boosted tree, weights are refined after the votes, and only at nodes that may be split.
+        In a boosted tree, only the weights of nodes that may be split are refined.
         """
         ahead, is_boosted = self.ahead, self.rule is not None
         ahead.note_pure(new)
@@ -650,10 +649,10 @@ class ShardedArrays(TreeArrays):
         is_wanted: NDArray[np.bool_],
         is_sent: NDArray[np.bool_],
     ) -> tuple[IntArray, list[tuple[int, int]]]:
-        """Return the nodes whose histograms are requested, and pairs (larger, smaller) of children.
+        """Return the nodes whose histograms are requested, and pairs (larger, smaller child).
 
         For a pair, the histogram or the rows of the smaller child are requested; `is_sent` marks
-        the rows. The other histogram is the histogram of the parent minus this one.
+        the rows. The histogram of the larger child is the parent histogram minus the smaller.
         """
         shift = self.ahead.node["shift"]
         asked, differences = list[int](), list[tuple[int, int]]()
@@ -676,7 +675,7 @@ class ShardedArrays(TreeArrays):
     def _measure_numbers(self, new: IntArray) -> Asking:
         """Compute mean and squared error of new nodes, as `measure_binned` does for one table.
 
-        The rows of small nodes are sent, and measured by the grower. For large nodes that may be
+        The grower measures the rows of small nodes. For large nodes that may be
         split, histograms of moments about the mean are requested.
         """
         ahead = self.ahead
@@ -735,7 +734,7 @@ class ShardedArrays(TreeArrays):
         ahead.mass[nodes] = answered.totals(len(nodes), width)
 
     def _store(self, nodes: IntArray, sent: list[SentRows]) -> None:
-        """Store the rows of nodes, one node after another."""
+        """Store the rows of nodes, ordered by node."""
         if not len(nodes):
             return
         size = self.ahead.sizes(nodes)
@@ -764,7 +763,7 @@ class ShardedArrays(TreeArrays):
             self.moment[to, 0] = self.fixed[to]
 
     def _cells_of_stored(self, node: int) -> NDArray[np.int64]:
-        """Return the histogram of a node whose rows are stored here."""
+        """Return the histogram of a node whose rows are stored in this process."""
         start, size = int(self.ahead.stored[node]), int(self.ahead.sizes(np.array([node]))[0])
         to, cells = slice(start, start + size), np.zeros((1, *self._shape), dtype=np.int64)
         rows, stop = np.arange(start, start + size, dtype=np.int32), np.array([size])
@@ -776,7 +775,7 @@ class ShardedArrays(TreeArrays):
 class ShardArrays(ShardedArrays, CartArrays):
     """The arrays of a classification or regression tree on rows in partitions.
 
-    Without `calls`, the tree grows alone and its root is made immediately.
+    Without `calls`, the tree grows alone and its root is created immediately.
     """
 
     def __init__(
@@ -796,7 +795,7 @@ class ShardArrays(ShardedArrays, CartArrays):
 
 
 def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers) -> list[str]:
-    """Grow trees with common requests; return why each stopped growing."""
+    """Grow trees with common requests. Return the reason why each tree stopped growing."""
     calls.run([tree.begin() for tree in trees])
     stop_reasons = [""] * len(trees)
     growing = list(range(len(trees)))

@@ -1,4 +1,4 @@
-"""Trees and random forests on rows in partitions instead of one table."""
+"""Fit trees and random forests to rows in partitions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from pboost.values import Array, FloatArray, IntArray, child, draw_seed
 
 
 class Bag(NamedTuple):
-    """Bootstrap sample or subsample of `n` rows with positive weight."""
+    """A bootstrap sample or subsample of `n` rows with positive weight."""
 
     seed: tuple[int, ...]
     member: int
@@ -57,7 +57,7 @@ class Bag(NamedTuple):
 
 
 class BagTree(NamedTuple):
-    """A tree and the sample that it was fitted to."""
+    """A tree and its sample of the rows."""
 
     bag: Bag
     tree: Tree
@@ -66,8 +66,8 @@ class BagTree(NamedTuple):
 class BagShard(TreeShard):
     """Rows of one partition, sampled for trees that grow together.
 
-    The parameters are as in `TreeShard`, with two more after the number of classes: the number of
-    rows, and of rows with positive weight, in earlier partitions.
+    See `TreeShard` for the parameters. After the number of classes come two more: the number of
+    rows in earlier partitions, and how many of these have positive weight.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class BagShard(TreeShard):
     def tallied(self, n: int, cases: Sequence[BagTree], what: str, *arguments: Any) -> Any:
         """Add the out-of-bag predictions of new trees, then return the result of a method.
 
-        `cases` are the newest of n trees. The result is None if older trees are missing here.
+        `cases` are the newest of n trees. The result is None if this partition lacks older trees.
         """
         first = n - len(cases)
         if first > self._n_told:
@@ -168,7 +168,7 @@ class BagShard(TreeShard):
         return getattr(self, what)(*arguments)
 
     def tested(self) -> tuple[int, int, float]:
-        """Return the first row index, and the number and the largest weight of out-of-bag rows."""
+        """Return the first row index, and the count and largest weight of out-of-bag rows."""
         weights = self._whole[self._tally.tested()]
         return self._start, len(weights), float(weights.max(initial=0.0))
 
@@ -177,8 +177,8 @@ class BagShard(TreeShard):
     ) -> tuple[PartialSums, PartialSums]:
         """Return `sum_parts` of weighted losses of the n out-of-bag rows, and of their weights.
 
-        `first` is the number of such rows before each partition. Weights and targets are scaled by
-        powers of two.
+        `first` is the number of out-of-bag rows before each partition. Weights and targets are
+        scaled by powers of two.
         """
         rows = self._tally.tested()
         loss = self._tally.losses(rows, of_targets)
@@ -193,7 +193,7 @@ class BagShard(TreeShard):
 def begin_bags(
     engine: Engine, problem: Problem, bags: Sequence[Bag]
 ) -> list[tuple[TrainingData, int, int]]:
-    """Set the weights of samples; return the data, number of rows and key of each sample.
+    """Set the weights of samples. Return the data, number of rows and key of each sample.
 
     Raises
     ------
@@ -219,7 +219,7 @@ TOGETHER = 1 << 18
 
 
 class TreeRows:
-    """Rows in partitions in one fit of trees.
+    """The partitioned rows of one fit of trees.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class Members:
         check_seen(case.tree, np.sum(counts, axis=0), mean, self.exponent)
 
     def _grown(self, bags: Sequence[Bag]) -> list[Tree]:
-        """Fit one tree per sample; the trees grow together."""
+        """Fit one tree per sample. The trees grow together."""
         calls, limits = Calls(self.engine), self._fit.limits
         begun = begin_bags(self.engine, self._fit.problem, bags)
         grown = [
@@ -365,11 +365,11 @@ class PartTally:
         return loss / weight
 
     def tell(self, callback: Callback | None, number: int, model: Tree) -> bool:
-        """Call the callback, if any, with a tree; return whether to stop."""
+        """Call the callback with a tree, and return whether to stop."""
         return callback is not None and bool(callback(number, MemberStep(model, self.error())))
 
     def close(self) -> OutOfBag:
-        """Return the out-of-bag record; its arrays are only fetched when they are read."""
+        """Return the out-of-bag record, which computes its arrays on first use."""
         record = object.__new__(OutOfBagThere)
         object.__setattr__(record, "error", self.error())
         object.__setattr__(record, "fetch", self._fetch)
@@ -384,7 +384,7 @@ class PartTally:
 
 
 class OutOfBagThere(OutOfBag):
-    """An out-of-bag record whose arrays are computed when they are first read."""
+    """An out-of-bag record that computes its arrays on first use."""
 
     __slots__ = ("fetch", "record")
     fetch: Callable[[], tuple[IntArray, FloatArray]]

@@ -278,7 +278,7 @@ def test_callbacks_are_told_of_every_step():
         (
             {"loss": "absolute_error"},
             NotImplementedError,
-            "loss: absolute_error needs all rows in one place",
+            "loss: absolute_error requires all rows in one table",
         ),
         ({"loss": "hinge"}, NotImplementedError, "loss: hinge"),
         ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "loss: huber"),

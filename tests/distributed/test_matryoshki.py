@@ -79,7 +79,7 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
         (
             {"weak_learner": pb.weak.affine()},
             NotImplementedError,
-            "expected weak.stump(), the only one",
+            "expected weak.stump() for rows in partitions",
         ),
         (
             {"observation": pb.observation.sampled()},

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from partitioned import TABLES, VALUED, contents, divided
+from shallow import PLAIN
 
 import pboost as pb
 
@@ -103,7 +104,7 @@ def test_validation_rows_can_be_a_source(fit):
     [
         (partial(pb.fit_adaboost, n_estimators=5), None),
         (partial(pb.fit_cart, max_depth=3), "classification"),
-        (partial(pb.fit_gradient_boosting, n_estimators=5), "regression"),
+        (partial(pb.fit_gradient_boosting, n_estimators=5, **PLAIN), "regression"),
     ],
 )
 def test_cross_validation_has_the_folds_of_one_table(fit, task):

@@ -83,7 +83,7 @@ def test_sums_of_parts_are_rounded_once():
         (
             {"weak_learner": pb.weak.affine()},
             NotImplementedError,
-            "expected weak.stump(), the only one",
+            "expected weak.stump() for rows in partitions",
         ),
         (
             {"observation": pb.observation.sampled()},

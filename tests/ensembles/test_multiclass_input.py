@@ -92,7 +92,7 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.fit_one_vs_rest(3, X9, Y9),
             TypeError,
-            "fit: expected a fit function such.* got 3",
+            "fit: expected a function .* got 3",
         ),
         (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two classes, got only"),
         (lambda: STUMPS(X9, Y9[:8]), ValueError, "y: expected 9 labels"),

@@ -11,6 +11,7 @@ import inspected
 import numpy as np
 import pytest
 from reference import calibration as reference
+from shallow import PLAIN
 
 import pboost as pb
 from pboost.data.resampling import assign_folds
@@ -390,12 +391,12 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 FITS = {
     "chain": partial(pb.fit_adaboost, n_estimators=8),
     "cart": partial(pb.fit_cart, min_samples_leaf=5),
-    "sum": partial(pb.fit_gradient_boosting, n_estimators=5),
+    "sum": partial(pb.fit_gradient_boosting, n_estimators=5, **PLAIN),
 }
 OF_FITS = {
     "chain": ("AdaBoostClassifier", {"n_estimators": 8}),
     "cart": ("CartClassifier", {"min_samples_leaf": 5}),
-    "sum": ("GradientBoostingClassifier", {"n_estimators": 5}),
+    "sum": ("GradientBoostingClassifier", {"n_estimators": 5, **PLAIN}),
 }
 
 

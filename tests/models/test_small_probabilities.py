@@ -60,6 +60,7 @@ def test_predictions_of_sums_keep_small_probabilities():
         learning_rate=1.0,
         max_delta_step=None,
         l2_regularization=0.0,
+        subsample=None,
     )
     share = pb.predict_proba(model, X)
     assert (share[second, 0] < 1e-300).all()

@@ -138,9 +138,7 @@ def recoded(fit, y):
 
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
-DRAWN = (
-    "the order of the rows, unless rows are drawn at random. Bootstrap samples, folds"
-)
+DRAWN = "the order of the rows, unless rows are drawn at random. Bootstrap samples, folds"
 COUNTED = (
     "parameters that count rows: ``min_samples_leaf``, ``min_samples_split``, "
     "``categorical_smoothing``"

@@ -74,6 +74,7 @@ ALSO_RIGHT = {
     "categorical_smoothing": ("fraction", "large"),
     "l2_regularization": ("fraction", "large"),
     "leaf_shrinkage": ("fraction", "large"),
+    "random_strength": ("fraction", "large"),
     "categorical_features": ("list", "array"),
     "feature_costs": ("dict",),
 }

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from reference.shrinkage import shrunk_values
+from shallow import PLAIN
 from softmax_cases import assert_same_model
 
 import pboost as pb
@@ -24,7 +25,8 @@ def table(n=240, seed=0):
 
 
 def fit(X, y=None, **options):
-    return pb.fit_gradient_boosting(X, y, **{"max_depth": 4, "leaf_shrinkage": 2.0, **options})
+    options = {"max_depth": 4, "leaf_shrinkage": 2.0, **PLAIN, **options}
+    return pb.fit_gradient_boosting(X, y, **options)
 
 
 def rows_in_nodes(tree, X):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shallow import fit_shallow
+from shallow import PLAIN, fit_shallow
 
 import pboost as pb
 
@@ -230,7 +230,7 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
         assert (
             "rng"
             not in pb.fit_gradient_boosting(
-                X, y, loss="squared_error", n_estimators=2, **more
+                X, y, loss="squared_error", n_estimators=2, **PLAIN, **more
             ).settings
         )
 
@@ -253,7 +253,7 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
         pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=4)
     # A fit that drew nothing needs no generator.
     still = pb.fit_gradient_boosting(
-        X, y, loss="squared_error", n_estimators=3, rng=other_generator()
+        X, y, loss="squared_error", n_estimators=3, rng=other_generator(), **PLAIN
     )
     assert len(pb.continue_fit(still, X, y, n_estimators=2)) == 5
 
@@ -389,7 +389,7 @@ def test_wrong_settings_are_refused():
         wrong = replace(forest, settings={**forest.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, n_estimators=1)
-    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3)
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, **PLAIN)
     for name in ("n_estimators", "subsample", "init", "max_delta_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):

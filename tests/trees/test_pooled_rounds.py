@@ -101,7 +101,7 @@ def cuts_by_level(tree):
 def test_nodes_of_a_level_of_a_symmetric_tree_have_one_cut_if_it_divides_them():
     X, y = data()
     for tree in pb.fit_gradient_boosting(
-        X, y, growth="symmetric", max_depth=5, n_estimators=20
+        X, y, growth="symmetric", max_depth=5, n_estimators=20, subsample=None
     ).trees:
         level = [(0, np.arange(len(X)))]
         while level:

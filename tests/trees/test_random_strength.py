@@ -137,7 +137,7 @@ def test_defaults_of_losses():
     X, label, _ = table()
     softmax = pb.fit_gradient_boosting(X, label, loss="softmax", n_estimators=1)
     assert softmax.settings["random_strength"] == 0.3
-    for options in ({"loss": "log_loss"}, {"task": "regression"}, {"feature_costs": {0: 1.0}}):
+    for options in ({"loss": "log_loss"}, {"task": "regression", "feature_costs": {0: 1.0}}):
         model = pb.fit_gradient_boosting(X, label, n_estimators=1, **options)
         assert model.settings["random_strength"] == 0.0
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from round_cases import HELD
-from shallow import fit_shallow
+from shallow import PLAIN, fit_shallow
 from softmax_cases import assert_same_model, data, mean_loss
 
 import pboost as pb
@@ -29,7 +29,8 @@ def test_two_classes_are_the_log_loss(search, leaf_update):
         "search": search,
         "leaf_update": leaf_update,
         "l2_regularization": 0.0,
-        "min_child_weight": 0.0,
+        "leaf_shrinkage": 0.0,
+        **PLAIN,
     }
     both = pb.fit_gradient_boosting(X, y, loss="softmax", **options)
     first_model = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
@@ -78,8 +79,9 @@ def test_trees_of_a_round_see_the_scores_before_it():
         "n_estimators": 1,
         "learning_rate": 1,
         "l2_regularization": 0.0,
-        "min_child_weight": 0.0,
+        "leaf_shrinkage": 0.0,
         "leaf_update": "newton",
+        **PLAIN,
     }
     model = pb.fit_gradient_boosting(X, y, **options)
     for k, label in enumerate(model.classes):
@@ -289,7 +291,7 @@ def test_soft_labels():
 
 def test_explained():
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, n_estimators=20)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=20, **PLAIN)
     explanation = pb.explain(model, X[:1])
     assert explanation.contributions.shape == (4, 3)
     assert explanation.label == pb.predict(model, X[:1])[0]

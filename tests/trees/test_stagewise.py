@@ -297,7 +297,7 @@ def test_callback_sees_each_step_and_stops():
 
 def test_nothing_to_learn():
     y = np.array([0, 1] * 10)
-    model = pb.fit_gradient_boosting(np.ones((20, 2)), y, loss="log_loss", n_estimators=10)
+    model = fit_shallow(np.ones((20, 2)), y, loss="log_loss", n_estimators=10)
     assert model.stop_reason == "no leaf lowers the loss"
     assert len(model) == 1
     assert not pb.decision_function(model, np.ones((2, 2))).any()
