@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from shallow import PLAIN
 
 import pboost as pb
 
@@ -15,7 +16,7 @@ SCORE = X[:, 0] + 0.1 * X[:, 1] * X[:, 3] + np.sin(X[:, 4]) + 0.5 * RNG.normal(s
 TWO, THREE = SCORE > 0.2, np.digitize(SCORE, [-0.5, 0.5])
 WORDS = np.array(["ash", "elm", "oak"])[THREE]
 ADATREE = pb.observation.adatree2()
-SHALLOW = {"max_depth": 2, "min_samples_leaf": 20}
+SHALLOW = {"max_depth": 2, "min_samples_leaf": 20, **PLAIN}
 CHAIN = partial(pb.fit_adaboost, n_estimators=6)
 
 #: Builders whose models are graphs, by names; each is given X.

@@ -225,6 +225,7 @@ class ShardedRounds(Rounds):
         self._squares = float(totals[1])
 
     def root_squares(self, rows: IntArray) -> float:
+        """Return the sum of squared gradients, which the partitions have computed."""
         return self._squares
 
     def _grow_nodes(self) -> None:

@@ -413,10 +413,10 @@ class SumFit:
     def _choose_total(self, kept: list[float]) -> None:
         """Set `n_estimators` once it is known; `kept` is the share that each round kept."""
         total = FEW_ROUNDS
-        for decided_after, least, more in MORE_ROUNDS:
+        for decided_after, min_share, more in MORE_ROUNDS:
             if len(kept) < decided_after:
                 return
-            if np.mean(kept[decided_after - DECIDED_BY : decided_after]) < least:
+            if np.mean(kept[decided_after - DECIDED_BY : decided_after]) < min_share:
                 break
             total = more
         self.settings = {**self.settings, "n_estimators": total}

@@ -465,8 +465,8 @@ def _defaults_of_loss(
         "random_strength": loss.random_strength if is_random else 0.0,
         "subsample": loss.subsample if is_random else None,
     }
-    given = {name: options[name] for name in defaults if not isinstance(options[name], str)}
-    return {**defaults, **given}
+    explicit = {name: options[name] for name in defaults if not isinstance(options[name], str)}
+    return {**defaults, **explicit}
 
 
 def _may_jitter(options: Mapping[str, Any]) -> bool:

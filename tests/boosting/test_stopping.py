@@ -277,7 +277,7 @@ def test_what_cannot_be_validated():
     oracle = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.sign(X[:, 0]))
     with pytest.raises(NotImplementedError, match=r"validation: .* oracles"):
         pb.fit_adaboost(X, y, n_estimators=3, weak_learner=oracle, validation=0.2)
-    with pytest.raises(TypeError, match="validation: .*BinnedColumns"):
+    with pytest.raises(TypeError, match=r"validation: .*BinnedColumns"):
         pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=3, validation=0.2)
     with pytest.raises(ValueError, match="at least two rows of each class"):
         pb.fit_adaboost([[0.0], [1.0], [2.0]], [0, 1, 1], n_estimators=3, validation=0.2)

@@ -84,7 +84,7 @@ def test_the_jitter_is_a_share_of_the_newton_step_and_fades(weights, monkeypatch
     )
     options = {"init": "zero", "learning_rate": 0.3, "n_estimators": 20}
     fit(X, label, sample_weight=weight, **options)
-    # At the decision value 0, gradients are 1/2 and Hessians 1/4. Their units are 2**-18 and 2**-20.
+    # Gradients are 1/2 and Hessians 1/4 at first. Their units are 2**-18 and 2**-20.
     n, of_row = (240, 1.0) if weight is None else (weight.sum(), 1.0)
     if weights == "fractions":
         n, of_row = 240, weight.mean() / weight.max()
@@ -154,5 +154,5 @@ def test_defaults_of_losses():
 )
 def test_what_is_refused(options):
     X, label, _ = table(60)
-    with pytest.raises(NotImplementedError, match="^random_strength: expected"):
+    with pytest.raises(NotImplementedError, match=r"^random_strength: expected"):
         fit(X, label, **options)
