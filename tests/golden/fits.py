@@ -298,6 +298,7 @@ STAGEWISE = {
     "leaf_update": "line_search",
     "l2_regularization": 0.0,
     "leaf_shrinkage": 0.0,
+    "random_strength": 0.0,
     "min_child_weight": 0.0,
     "min_split_gain": 0.0,
     "max_features_per_tree": None,

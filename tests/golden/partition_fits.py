@@ -37,7 +37,6 @@ UNUSED = {
     "search",
     "max_bins",
     "max_samples",
-    "subsample",
     "multi_strategy",
     "tree_comparisons",
 }
@@ -253,6 +252,7 @@ def _of_sums() -> dict[str, PartitionFit]:
         },
         "steps of at most .25, from zero": {"max_delta_step": 0.25, "init": "zero"},
         "shrunk": {"leaf_shrinkage": 2.0, "max_depth": 5},
+        "random": {"random_strength": 0.5, "subsample": 0.6, "max_depth": 5},
         "shrunk, weights, words": {**WEIGHTED, "y": WORDS, "leaf_shrinkage": "auto"},
         "packed": {**numbers, "histogram_precision": "packed"},
         "wide": {"histogram_precision": "wide"},

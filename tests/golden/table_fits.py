@@ -254,6 +254,9 @@ def of_sums() -> dict[str, Fit]:
         "shrunk": {**deep, "leaf_shrinkage": 2.0},
         "shrunk, numbers, weights": {**deep, **numbers, **WEIGHTED, "leaf_shrinkage": 1.5},
         "shrunk, three classes": {**deep, "leaf_shrinkage": "auto", "y": THREE},
+        "random": {**deep, "random_strength": 0.5, "subsample": 0.6},
+        "random, numbers, weights": {**deep, **numbers, **WEIGHTED, "random_strength": 0.3},
+        "random, three classes": {**deep, "random_strength": "auto", "subsample": 0.8, "y": THREE},
         "shrunk, number of trees": {**deep, "leaf_shrinkage": 2.0, "n_estimators": "auto"},
         "l2": {**in_bins, "l2_regularization": 2.0, "loss": "log_loss"},
         "held back": {
