@@ -347,8 +347,10 @@ def main(argv: list[str] | None = None) -> None:
                 of_set[with_version] = outcome(data, LIBRARIES[name], equal, n_folds)
         write(options.results, results)
         print(data.name, file=sys.stderr)
-    del libraries["pboost"]
-    publish(table(results, names, list(libraries.values())) + "\n", options.rst)
+    kept = {peer for keys in names.values() for key in keys for peer in results[key]}
+    order = list(LIBRARIES)
+    peers = sorted(kept - {"pboost"}, key=lambda peer: order.index(peer.split()[0]))
+    publish(table(results, names, peers) + "\n", options.rst)
 
 
 if __name__ == "__main__":

@@ -89,8 +89,8 @@ def draws(text: str) -> int | str:
 
 
 def columns(text: str) -> int | str | None:
-    """Parse a number of features, "sqrt", "log2" or "all"."""
-    if text in ("sqrt", "log2"):
+    """Parse a number of features, "auto", "sqrt", "log2" or "all"."""
+    if text in ("auto", "sqrt", "log2"):
         return text
     return None if text == "all" else count(text)
 
@@ -107,10 +107,10 @@ def threads(text: str) -> int | None:
     return -1 if text == "-1" else count(text)
 
 
-def drawn_rows(text: str) -> int | float | None:
-    """Parse a number of rows (an integer), a fraction of the rows, or "none" for all."""
-    if text == "none":
-        return None
+def drawn_rows(text: str) -> int | float | str | None:
+    """Parse a number of rows (an integer), a fraction of the rows, "auto", or "none" for all."""
+    if text in ("none", "auto"):
+        return None if text == "none" else text
     is_count = re.fullmatch(r"[-+]?\d+", text) is not None
     return count(text) if is_count else share(text)
 

@@ -52,6 +52,9 @@ from pboost.values.options import FitOptions, Option, builder, filled
 RANKED_FROM = 6
 #: Values of `max_features` that depend on the number of features.
 FeatureCount: TypeAlias = Literal["sqrt", "log2"]
+#: Default of `max_features` in forests for regression. With fewer features, trees miss the useful
+#: ones if these are few.
+SHARE_IN_REGRESSION = 0.4
 #: The criteria of each task, the default first.
 CART_CRITERIA: dict[str, tuple[str, ...]] = {
     "classification": class_criteria(2),
@@ -323,13 +326,14 @@ def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
     """Return the limits of trees for checked options."""
     _check_together(options["criterion"], options["growth"], options["max_leaf_nodes"], problem)
     depth, leaves = options["max_depth"], options["max_leaf_nodes"]
+    max_features = features_of_forest(options["max_features"], problem)
     return CartLimits(
         options["criterion"],
         INT32_MAX if depth is None else depth,
         MOST_NODES if leaves is None else leaves,
         options["min_samples_leaf"],
         options["min_samples_split"],
-        resolve_features(options["max_features"], problem.n_features),
+        resolve_features(max_features, problem.n_features),
         options["growth"] or ("depth_first" if leaves is None else "best_first"),
         categorical_smoothing=options["categorical_smoothing"],
         feature_costs=read_feature_costs(options, problem.names, problem.n_features),
@@ -361,6 +365,13 @@ def taken_of(missing: str) -> Takes:
     return Takes(holes=missing != "error", levels=True)
 
 
+def features_of_forest(max_features: Any, problem: Problem) -> Any:
+    """Return `max_features` without "auto", the default of forests."""
+    if not (isinstance(max_features, str) and max_features == "auto"):
+        return max_features
+    return SHARE_IN_REGRESSION if problem.classes is None else "sqrt"
+
+
 def resolve_features(max_features: object, d: int, name: str = "max_features") -> int:
     """Return the number of features to consider, given the option and the total number d."""
     if max_features is None:
@@ -372,7 +383,7 @@ def resolve_features(max_features: object, d: int, name: str = "max_features") -
     if isinstance(max_features, float | np.floating):
         if not 0 < max_features <= 1:
             raise ValueError(f"{name}: expected a fraction in (0, 1], got {max_features}")
-        return max(1, int(max_features * d))
+        return math.ceil(max_features * d - 1e-9)  # not one more because of rounding
     return check_integer(name, max_features, min_value=1, max_value=d)
 
 

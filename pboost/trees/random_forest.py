@@ -26,12 +26,14 @@ from pboost.trees.cart import (
     SearchOptions,
     SizeOptions,
     check_labels,
+    features_of_forest,
     fit_cart_problem,
     fit_tree,
     shared_columns,
 )
 from pboost.trees.parallel_members import Tally, tallied, train_members
 from pboost.values import (
+    Auto,
     Bar,
     FloatArray,
     bar_of,
@@ -52,9 +54,9 @@ class BagOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    max_features : int, float, "sqrt", "log2" or None
+    max_features : int, float, "auto", "sqrt", "log2" or None
         Number or fraction of the features to consider for each split, drawn at random at each node.
-        None considers all features.
+        None considers all features. "auto" is "sqrt" for classification and 0.4 for regression.
     bootstrap : bool
         If True, rows are drawn with replacement.
     max_samples : float, int or None
@@ -63,7 +65,7 @@ class BagOptions(TypedDict, total=False):
         rows.
     """
 
-    max_features: Annotated[FeatureCount | float | None, Option("sqrt")]
+    max_features: Annotated[Auto | FeatureCount | float | None, Option("auto")]
     bootstrap: Annotated[bool, Option(True, check_flag)]
     max_samples: Annotated[float | int | None, Option(None, check_bag)]
 
@@ -208,6 +210,7 @@ def grow_forest(
         oob = rows.tally.close()
     forest_settings = {
         "builder": "fit_random_forest",
+        "max_features": features_of_forest(options["max_features"], problem),
         "n_estimators": n_estimators,
         "bootstrap": is_repeated,
         "max_samples": bag,
