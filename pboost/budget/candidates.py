@@ -1,4 +1,4 @@
-"""Families of candidate models for a budget, and the paths of rows through them."""
+"""Families of candidate models for a cost budget."""
 
 from __future__ import annotations
 
@@ -69,28 +69,29 @@ def _scores(forest: RandomForest, chain: GradientBoostingModel) -> FloatArray:
 
 
 def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
-    """Return trees as regression trees with these values."""
+    """Return the trees as regression trees with leaf values `value`."""
     return replace(trees, value=value, classes=None, oob=None)
 
 
 # Families of models, each fitted to the size that the budget requires
 
 FamilyModel: TypeAlias = DecisionGraph | GradientBoostingModel
-#: Number of trees with small steps, maximum number of them in a mixture, and number of trees in the
-#: forest of a mixture.
+#: Gradient boosting with small steps has LONG trees. A mixture contains at most MOST_MIXED of these
+#: trees and a forest with FOREST trees.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
-#: Maximum numbers of trees with large steps and of trees in a chain.
+#: Maximum number of trees in gradient boosting with large steps, and in a chain.
 SHORT, DEEP = 150, 60
 #: Number of trees of cost-aware models.
 COST_AWARE = 100
-#: Large trees: minimum number of rows, rows per leaf, maximum numbers of trees and of leaves.
+#: Large trees need at least MANY_ROWS rows and have ROWS_OF_LEAF rows per leaf. There are at most
+#: LARGE trees, with at most MOST_LEAVES leaves each.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
-#: Bytes of a node in a chain, a node in a tree, a vote and a root in int16 files. The last two
-#: values are the maximum numbers of trees and of stumps.
+#: The first four values are bytes in int16 files: a node in a chain, a node in a tree, a vote and a
+#: root. The last two values are the maximum numbers of trees and of stumps.
 NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
 #: Weight of the forest in a mixture.
 SHARE = 0.5
-#: Numbers of nodes of the subtrees that are candidates.
+#: Numbers of nodes of candidate subtrees.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
@@ -101,8 +102,8 @@ class Fits:
     `task` is "two" or "many" (the number of classes) or "regression". `budget` is the largest
     budget. `n_rows` also counts rows that are not in X, such as the test rows of a fold. `rng`
     returns the random generator of a fit. With a feature cost budget, `feature_costs` contains the
-    costs, and `cost_options` the corresponding options of fit functions. With `is_device`, budgets
-    are bytes on a small device.
+    costs, and `cost_options` the corresponding options of fit functions. If `is_device` is True,
+    budgets are bytes on a small device.
     """
 
     X: Features
@@ -234,7 +235,7 @@ def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
 def _chain(
     fits: Fits, family: str, *, max_nodes: int, per_round: float, rate: float = 0.3
 ) -> DecisionGraph:
-    """Return a chain of deep trees, which find interactions that no single split shows."""
+    """Return a chain of deep trees, which can find interactions between features."""
     shape = max_nodes, fits.rounds(family, per_round, DEEP)
     return fit_matryoshka(
         fits.X, fits.y, shape=shape, join="all", learning_rate=rate, **fits.options
@@ -242,7 +243,7 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Return a tree. Smaller models consist of its first nodes."""
+    """Return a tree. Its first nodes are candidates for smaller models."""
     return fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
@@ -433,7 +434,7 @@ def path_of(
 
 
 def longest(model: FamilyModel) -> FloatArray:
-    """Return the maximum numbers of comparisons up to stage 0, 1, ... of a model."""
+    """Return the maximum number of comparisons in the first 0, 1, ... stages of a model."""
     sizes = sizes_of(model)
     if sizes is None:
         return model.longest_costs()
@@ -442,12 +443,12 @@ def longest(model: FamilyModel) -> FloatArray:
 
 # Bytes on a small device
 
-#: Maximum number of stages whose size is computed; the size of other stages is interpolated.
+#: Maximum number of stages whose size is computed. All other sizes are interpolated.
 COUNTED = 64
 
 
 def bytes_of(model: FamilyModel) -> FloatArray:
-    """Return the approximate sizes in bytes of a model up to stage 0, 1, ...."""
+    """Return the approximate size in bytes of the first 0, 1, ... stages of a model."""
     joints = joints_of(model)
     counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
     sizes = [c_size(first(model, int(joint))) for joint in counted]
@@ -465,9 +466,10 @@ def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
 def fitted_in_bytes(
     full_fits: Fits, family: str, joints: int, max_bytes: float
 ) -> FamilyModel | None:
-    """Return the first stages of a model, as many as fit in `max_bytes`, but at most `joints`.
+    """Return the first stages of a model that fit in `max_bytes`, at most `joints` stages.
 
-    The model of the family is fitted to all rows. The result is None if one stage is too large.
+    The model of the family is fitted to all rows. The result is None if the first stage is too
+    large.
     """
     model = full_fits.of(family)
     fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= max_bytes)

@@ -386,7 +386,7 @@ def test_wrong_options(options, message):
 
 @pytest.mark.full
 def test_wrong_calls():
-    with pytest.raises(TypeError, match="expected a budget, got none of them"):
+    with pytest.raises(TypeError, match="expected one of them, got None"):
         pb.fit_within_budget(X, TWO)
     with pytest.raises(TypeError, match="mean_comparisons: expected a number"):
         pb.fit_within_budget(X, TWO, mean_comparisons="ten")
