@@ -134,8 +134,8 @@ def early_exit(
     if model.n_stages < 2:
         raise ValueError(
             f"model: expected a model with two or more stages, got a {type(model).__name__} with "
-            "one stage; use a chain (fit_adaboost, fit_matryoshka with join='all'), gradient boosting, "
-            "a forest or a vote"
+            "one stage; use a chain (fit_adaboost, fit_matryoshka with join='all'), gradient "
+            "boosting, a forest or a vote"
         )
     if mean_comparisons is None and max_comparisons is None and mean_feature_cost is None:
         raise ValueError(
@@ -277,8 +277,8 @@ def end_of(model: Model, max_comparisons: float) -> int:
     """Return the number of stages that need at most `max_comparisons` on every path."""
     if not isinstance(model, Walks):
         raise NotImplementedError(
-            f"max_comparisons: expected None for a {type(model).__name__}, got {max_comparisons:.4g}; "
-            "use a DecisionGraph, GradientBoostingModel or RandomForest"
+            f"max_comparisons: expected None for a {type(model).__name__}, got "
+            f"{max_comparisons:.4g}; use a DecisionGraph, GradientBoostingModel or RandomForest"
         )
     longest = model.longest_costs()
     if longest[1] > max_comparisons:
