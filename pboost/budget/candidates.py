@@ -34,7 +34,7 @@ CERTAIN = 4.0
 def with_forest(
     chain: GradientBoostingModel, forest: RandomForest, share: float
 ) -> GradientBoostingModel:
-    """Return ``1 - share`` times a gradient boosting model plus `share` times a forest.
+    """Mix a gradient boosting model and a forest with weights ``1 - share`` and `share`.
 
     For classification, the leaves of the forest contribute in proportion to their class shares.
     Training losses of the mixture are not computed and are set to infinity.
@@ -97,7 +97,7 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 @dataclass(frozen=True)
 class Fits:
-    """Models of all families for a set of rows, each fitted when it is first needed.
+    """Models of all families for a set of rows. A model is fitted when it is first needed.
 
     `task` is "two" or "many" (the number of classes) or "regression". `budget` is the largest
     budget. `n_rows` also counts rows that are not in X, such as the test rows of a fold. `rng`
@@ -143,7 +143,7 @@ class Fits:
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
-        """Return a gradient boosting model; with feature costs, it has one tree per class."""
+        """Fit gradient boosting. With feature costs, the model has one tree per class."""
         has_one = self.task == "many" and "feature_costs" not in options
         return fit_gradient_boosting(
             self.X,
@@ -165,7 +165,7 @@ class Fits:
 
 
 def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return a mixture of gradient boosting and a forest.
+    """Fit a mixture of gradient boosting and a forest.
 
     The trees of the forest are fully grown on all rows, with few features at each node.
     """
@@ -184,7 +184,7 @@ def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _long(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return gradient boosting with many small steps and random subsamples of rows and features."""
+    """Fit gradient boosting with many small steps and random subsamples of rows and features."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
         0,
@@ -199,13 +199,13 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
 def _short(
     fits: Fits, family: str, *, number: int, leaves: int, rate: float, per_round: float
 ) -> GradientBoostingModel:
-    """Return gradient boosting with large steps; `number` selects its random stream."""
+    """Fit gradient boosting with large steps. `number` selects the random stream."""
     steps = fits.rounds(family, per_round, SHORT)
     return fits.sum_of_trees(number, max_leaf_nodes=leaves, learning_rate=rate, n_estimators=steps)
 
 
 def _large(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return gradient boosting with trees as large as the number of rows allows."""
+    """Fit gradient boosting with trees as large as the number of rows allows."""
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
@@ -215,7 +215,7 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
-    """Return gradient boosting with trees that grow by gain per comparison.
+    """Fit gradient boosting with trees that grow by gain per comparison.
 
     `first` is the mean cost of the first tree. The other trees are larger if there are many rows.
     """
@@ -235,7 +235,7 @@ def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
 def _chain(
     fits: Fits, family: str, *, max_nodes: int, per_round: float, rate: float = 0.3
 ) -> DecisionGraph:
-    """Return a chain of deep trees, which can find interactions between features."""
+    """Fit a chain of deep trees, which can find interactions between features."""
     shape = max_nodes, fits.rounds(family, per_round, DEEP)
     return fit_matryoshka(
         fits.X, fits.y, shape=shape, join="all", learning_rate=rate, **fits.options
@@ -243,14 +243,14 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Return a tree. Its first nodes are candidates for smaller models."""
+    """Fit a tree. Its first nodes are candidates for smaller models."""
     return fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
-    """Return a shorter gradient boosting model that imitates a longer one."""
+    """Fit a shorter gradient boosting model that imitates a longer one."""
     mean_comparisons = REACH * min(fits.budget, FAMILIES[family].max_budget)
     X = fits.X
     if fits.weight is not None:
@@ -268,7 +268,7 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
 def _cost_aware(
     fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> GradientBoostingModel:
-    """Return gradient boosting with large steps and feature costs.
+    """Fit gradient boosting with large steps and feature costs.
 
     `comparison_cost` is relative to the mean cost of a feature. The larger it is, the less feature
     costs matter.
@@ -288,7 +288,7 @@ def _cost_aware(
 
 
 def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
-    """Return gradient boosting with small trees, limited by a budget of bytes."""
+    """Fit gradient boosting with small trees, limited by a budget of bytes."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
@@ -296,7 +296,7 @@ def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
-    """Return AdaBoost with stumps, each of which stores a feature, a threshold and a vote."""
+    """Fit AdaBoost with stumps. A stump stores a feature, a threshold and a vote."""
     rounds = fits.rounds(family, (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
     return fit_adaboost(fits.X, fits.y, n_estimators=rounds, **fits.options)
 
@@ -403,7 +403,7 @@ def joints_of(model: FamilyModel) -> int:
 
 
 def sizes_of(model: FamilyModel) -> IntArray | None:
-    """Return the numbers of nodes of the candidate subtrees of a tree; None for other models."""
+    """Return the sizes of the candidate subtrees of a tree, or None for other models."""
     if model.settings["builder"] != "fit_boosted_tree":
         return None
     return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])

@@ -405,7 +405,7 @@ class _Search:
         return [of >= threshold for of in self.size]
 
     def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
-        """Return the exit stages for a factor, given those for a smaller and a larger factor."""
+        """Return the exit stages for a factor between two factors whose exit stages are known."""
         threshold, joints = self.threshold(factor), []
         for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()

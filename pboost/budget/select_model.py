@@ -200,7 +200,8 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
 
 #: Maximum number of rows for the comparison of models, and of decision values in memory.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
-#: Smaller budgets on the curve, in comparisons. For other units, fractions of the budget.
+#: The curve has these smaller budgets: numbers of comparisons or, for other units, fractions of the
+#: budget.
 BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 PARTS = np.array([0.125, 0.25, 0.5])
 
@@ -229,9 +230,9 @@ def fit_within_budget(
 
     Several families of models are compared by cross-validation: chains of deep trees, gradient
     boosting with small and with large steps, mixtures of gradient boosting and a random forest,
-    single trees, and trees that grow by gain per comparison. Distilled models (see `distill`) are
-    added for two classes, chains of deeper trees and stumps for more classes, and large trees for
-    many rows. Each model has a size that suits the budget and uses early exits (see `early_exit`).
+    single trees, and trees that grow by gain per comparison. Additional candidates are distilled
+    models (see `distill`) for two classes, chains of deeper trees and stumps for more classes, and
+    large trees for many rows. Each model has a size that suits the budget and uses early exits (see `early_exit`).
     The best model is fitted to all rows.
 
     Parameters
