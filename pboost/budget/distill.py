@@ -143,7 +143,7 @@ def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
 # Distillation
 
 Teacher: TypeAlias = Model | Callable[[Array], ArrayLike]
-#: Default number of synthetic rows: minimum, number per row, and maximum.
+#: The default is PER_ROW synthetic rows per row, but at least LEAST and at most MOST rows.
 LEAST, PER_ROW, MOST = 15_000, 5, 100_000
 #: For budgets of at least this value, the default learning rate and synthetic fraction are smaller.
 LONG = 90.0

@@ -92,10 +92,10 @@ def early_exit(
     Raises
     ------
     ValueError
-        If no budget is passed, or it is below the cost of the first stage; if the model has a
-        single stage; if there are fewer than two calibration rows; if trajectories do not match the
-        model; if `feature_costs` is passed without `mean_feature_cost`; or if `mean_feature_cost`
-        is passed without feature costs or together with `mean_comparisons`.
+        If no budget is passed; if the budget is below the cost of the first stage; if the model has
+        a single stage; if there are fewer than two calibration rows; if trajectories do not match
+        the model; if `feature_costs` is passed without `mean_feature_cost`; or if
+        `mean_feature_cost` is passed without feature costs or together with `mean_comparisons`.
     NotImplementedError
         If the model is a regression model, or if this kind of model does not support
         `max_comparisons` or `mean_feature_cost`.

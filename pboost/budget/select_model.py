@@ -198,7 +198,8 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
 
 # Choice of the model
 
-#: Maximum number of rows for the comparison of models, and of decision values in memory.
+#: Maximum number of rows for the comparison of models, and maximum number of decision values in
+#: memory.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
 #: The curve has these smaller budgets: numbers of comparisons or, for other units, fractions of the
 #: budget.
@@ -232,8 +233,8 @@ def fit_within_budget(
     boosting with small and with large steps, mixtures of gradient boosting and a random forest,
     single trees, and trees that grow by gain per comparison. Additional candidates are distilled
     models (see `distill`) for two classes, chains of deeper trees and stumps for more classes, and
-    large trees for many rows. Each model has a size that suits the budget and uses early exits (see `early_exit`).
-    The best model is fitted to all rows.
+    large trees for many rows. Each model has a size that suits the budget and uses early exits (see
+    `early_exit`). The best model is fitted to all rows.
 
     Parameters
     ----------
@@ -281,8 +282,8 @@ def fit_within_budget(
     Returns
     -------
     EarlyExitModel, or another model
-        An `EarlyExitModel` for a classifier with stages, unless the budget is in bytes. Otherwise,
-        a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
+        An `EarlyExitModel` if the model is a classifier with stages and the budget is not in bytes,
+        else a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
         "chosen" family and the cross-validated errors of all families ("tried"). The field
         ``curve`` of an `EarlyExitModel` (``settings["curve"]`` of other models) has one row for
         this budget and for each of several smaller budgets. A row contains the budget, and the mean
