@@ -271,8 +271,7 @@ def _feature_costs_of(
 ) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
     """Return the feature costs and the features of each named group.
 
-    By default, use the costs and groups that the model was fitted with, else a cost of 1 per
-    feature.
+    By default, these are the costs and groups of the fit. Without them, each feature costs 1.
     """
     names, d = model.feature_names, model.n_features
     options = known_options(model) if feature_costs is None and cost_groups is None else None

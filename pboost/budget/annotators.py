@@ -430,8 +430,8 @@ def query_annotators(
 ) -> AnnotationResult:
     """Determine the class of a row from the responses of annotators with known errors and costs.
 
-    The query with the largest expected decrease of the criterion per cost comes next. An annotator
-    can be queried more than once.
+    The next query is always the query with the largest expected decrease of the criterion per cost.
+    An annotator can be queried more than once.
 
     Parameters
     ----------

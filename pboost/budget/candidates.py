@@ -102,8 +102,8 @@ class Fits:
     `task` is "two" or "many" (the number of classes) or "regression". `budget` is the largest
     budget. `n_rows` also counts rows that are not in X, such as the test rows of a fold. `rng`
     returns the random generator of a fit. With a feature cost budget, `feature_costs` contains the
-    costs, and `cost_options` the corresponding options of fit functions. If `is_device` is True,
-    budgets are bytes on a small device.
+    costs, and `cost_options` contains the corresponding options of fit functions. If `is_device` is
+    True, budgets are bytes on a small device.
     """
 
     X: Features

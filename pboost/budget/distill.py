@@ -147,7 +147,7 @@ Teacher: TypeAlias = Model | Callable[[Array], ArrayLike]
 LEAST, PER_ROW, MOST = 15_000, 5, 100_000
 #: For budgets of at least this value, the default learning rate and synthetic fraction are smaller.
 LONG = 90.0
-#: Minimum probability of a class with two classes (log odds of -4) and with more classes.
+#: Minimum probability of a class: log odds of -4 for two classes, 0.01 for more classes.
 LEAST_OF_TWO, LEAST_OF_MANY = 1 / (1 + math.exp(4.0)), 0.01
 #: Tolerance for the sum of the probabilities of a row.
 SLACK = 1e-6
@@ -192,8 +192,8 @@ def distill(
     mean_comparisons : float
         Maximum mean number of comparisons per row, at least 1.
     classes : array_like of shape (J,), optional
-        The classes that the probabilities refer to, if the teacher is a function. By default 0, 1,
-        ....
+        The classes, in the order of the probabilities, if the teacher is a function. By default
+        0, 1, ....
     task : {"classification", "regression"}, optional
         The task, if the teacher is a function. By default "classification".
     n_synthetic : int, optional
