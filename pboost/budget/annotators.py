@@ -604,7 +604,7 @@ def annotation_session(
 def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[str, Any]:
     """Return a checked mapping of annotators to values."""
     if not isinstance(values, Mapping):
-        raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
+        raise TypeError(f"{option}: expected a mapping of annotator names, got {shown(values)}")
     keys = list(values) if names is None else list(names)
     if strange := [name for name in keys if not isinstance(name, str)]:
         raise TypeError(f"annotators: expected names as strings, got {shown(strange[0])}")

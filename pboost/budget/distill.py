@@ -261,7 +261,7 @@ def distill(
     888.5 comparisons per row
     16.6 comparisons per row
     >>> print(f"{np.mean(pb.predict(small, X) == pb.predict(teacher, X)):.1%} equal predictions")
-    98.5% equal predictions
+    98.8% equal predictions
     """
     features = as_features(X, categorical_features)
     budget = check_number("mean_comparisons", mean_comparisons, min_value=1.0)
