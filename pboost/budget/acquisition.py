@@ -388,7 +388,7 @@ def predict_with_acquisition(
 
 
 def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
-    """Return two mappings: the known values of a row, and its functions."""
+    """Return two mappings: the known values and the functions of a row."""
     known_values: dict[int, object] = {}
     ask: dict[Name, Callable[[], object]] = {}
     taken: set[int] = set()

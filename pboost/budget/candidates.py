@@ -319,7 +319,7 @@ def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
 
 _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
 _LABELS = ("two", "many")
-#: Families by their names in ``settings``.
+#: Families by name. The names appear in ``settings``.
 FAMILIES = {
     "mixture": Family(_mixture, min_budget=160),
     "distilled sum of trees": Family(

@@ -86,7 +86,7 @@ class Data(NamedTuple):
 def read_data(
     y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: Task | None
 ) -> tuple[Data, RowNumbers | None]:
-    """Return the targets of n rows, and the rows with nonzero weight (None for all rows)."""
+    """Return the targets of n rows and the indices of nonzero weights (None for all rows)."""
     if y is None and y_proba is None:
         raise TypeError("y: expected classes or numbers, got None; pass y or y_proba")
     y, weight = labels_of_rows(y, y_proba, classes), as_weights(sample_weight, n)

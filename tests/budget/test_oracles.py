@@ -287,7 +287,7 @@ def test_answers_that_contradict_certain_ones():
     ("options", "said"),
     [
         ({}, "budget: expected a number unless n_repeats limits each annotator"),
-        ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number, or n_repeats"),
+        ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number unless n_repeats"),
         ({"budget": -1}, r"budget: expected a number in \[0"),
         ({"budget": 1, "query_costs": 0}, r"query_costs\['a'\]: expected a number in \(0"),
         (
