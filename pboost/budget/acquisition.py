@@ -53,8 +53,8 @@ class AcquisitionResult:
     label : object
         The predicted class or, for regression, the predicted value.
     score : float, or ndarray of float64, shape (J,)
-        The decision value. For multiclass trees and forests, which have no decision value, the
-        class shares. If features are unknown, the score is estimated from the known features.
+        The decision value or, for multiclass trees and forests, the class shares. If features are
+        unknown, the score is estimated from the known features.
     probability : ndarray of float64, shape (J,), or None
         The class probabilities for this score; None if the model has no probabilities.
     bounds : ndarray of float64, shape (2,), or (2, J)
@@ -127,7 +127,7 @@ class Case:
         raise ValueError(f"row: expected {known} or the name of a group, got {shown(asked)}")
 
     def entries(self, row: Any) -> dict[Name, Any]:
-        """Return the entries of a row, by feature or group."""
+        """Return a row as a mapping from features or groups to values or functions."""
         if isinstance(row, Mapping) or hasattr(row, "keys"):
             return {key: row[key] for key in row.keys()}  # noqa: SIM118 (may be a Series)
         if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
@@ -169,7 +169,7 @@ class Case:
         return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
 
     def by_now(self, known: PartialValue) -> Found:
-        """Return the outcome based on the known features."""
+        """Return the outcome that is estimated from the known features."""
         inquiry = self.inquiry
         score, bounds = inquiry.scores(known.value[None]), [known.low[-1], known.high[-1]]
         ends = bounds if score.ndim > 1 else known.lead_of_second()
@@ -222,7 +222,7 @@ class RowInquiry:
         return ()
 
     def cost_of(self, columns: Iterable[int]) -> float:
-        """Return the unpaid part of the cost of features."""
+        """Return the part of the cost of features that has not been paid yet."""
         return float(self.case.feature_costs.cost[self._items(columns) & ~self.paid].sum())
 
     def _items(self, columns: Iterable[int]) -> NDArray[np.bool_]:
@@ -252,7 +252,7 @@ class RowInquiry:
         if asked not in self.case.cost_groups:
             return {columns[0]: answer}
         if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
-            raise TypeError(f"expected a mapping of the features of the group, got {shown(answer)}")
+            raise TypeError(f"expected a mapping of features to values, got {shown(answer)}")
         values = {}
         for key in answer.keys():  # noqa: SIM118 (may be a Series)
             values[self.case.columns_of(key)[0]] = answer[key]
@@ -269,9 +269,9 @@ def _plain(score: FloatArray) -> float | FloatArray:
 def _feature_costs_of(
     model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
 ) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
-    """Return the costs of features, and the features of named groups.
+    """Return the feature costs and the features of each named group.
 
-    The defaults are the costs and groups of the fit, or else a cost of 1 per feature.
+    By default, these are the costs and groups of the fit. Without them, each feature costs 1.
     """
     names, d = model.feature_names, model.n_features
     options = known_options(model) if feature_costs is None and cost_groups is None else None
@@ -350,10 +350,11 @@ def predict_with_acquisition(
     returns for the complete row. For a tree, the feature of the next split is acquired. For
     ensembles and chains, the features of the next split of each tree, or of the nodes of the chain,
     are candidates; the cheapest feature is acquired, and the first one if costs are equal. For an
-    `EarlyExitModel`, features are acquired in the order of the stages until prediction stops. The
-    bounds are sums over all trees of the smallest and of the largest votes on the paths that are
-    still possible. For linear models, all features are acquired at once, and there are no earlier
-    bounds.
+    `EarlyExitModel`, features are acquired in the order of the stages until prediction stops. For
+    linear models, all features are acquired at once.
+
+    The lower bound is the sum over all trees of the smallest vote that the row can still get, and
+    the upper bound is the sum of the largest votes.
 
     Examples
     --------
@@ -387,7 +388,7 @@ def predict_with_acquisition(
 
 
 def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
-    """Split a row into known values, by feature, and functions, by feature or group."""
+    """Return two mappings: the known values and the functions of a row."""
     known_values: dict[int, object] = {}
     ask: dict[Name, Callable[[], object]] = {}
     taken: set[int] = set()
@@ -414,9 +415,9 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
 class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
     """Prediction of many rows at the same time, so that queries can be processed in batches.
 
-    Created by `acquisition_session`. ``session.ask()`` returns queries, ``session.tell(query,
-    value)`` sets their results, in any order. ``session[i]`` is the result for row i, or None while
-    row i is undecided. ``len(session)`` is the number of rows.
+    Use `acquisition_session` to create a session. ``session.ask()`` returns queries, and
+    ``session.tell(query, value)`` sets their results in any order. ``session[i]`` is the result for
+    row i, or None while row i is undecided. ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -464,7 +465,7 @@ def acquisition_session(
     cost_groups: CostGroupOption = None,
     exit: ExitRule = "proven",
 ) -> AcquisitionSession:
-    """Predict many rows with feature acquisition, with queries that you can process in batches.
+    """Start a session that predicts many rows and returns queries for their features in batches.
 
     Parameters
     ----------
@@ -479,7 +480,8 @@ def acquisition_session(
         See `predict_with_acquisition`.
     cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
         See `predict_with_acquisition`. A named group is acquired by a single query, whose result is
-        a mapping. Features of other groups are acquired one by one, at a single cost.
+        a mapping. If a group has no name, each of its features is queried separately, but the cost
+        is charged only once.
     exit : {"proven", "none"}
         See `predict_with_acquisition`.
 

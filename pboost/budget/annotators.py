@@ -22,7 +22,7 @@ from pboost.budget.sessions import (
 from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
-#: Number of counted answers that stands for a known error rate.
+#: Number of counted answers that represents a known error rate.
 CERTAIN = math.inf
 #: Class probabilities before any answer.
 Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
@@ -30,7 +30,7 @@ Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotatorModel:
-    """Counts of the responses of an annotator for rows of each class, see `fit_annotators`.
+    """Response counts of an annotator for rows of each class, see `fit_annotators`.
 
     Attributes
     ----------
@@ -41,8 +41,7 @@ class AnnotatorModel:
     counts : ndarray of float64, shape (J, K)
         Number of responses k for rows of class j.
     max_count : float
-        Maximum weight of the counted responses, relative to a weight of 1 for each response for a
-        row.
+        Maximum total weight of the counts of a class. A new response for a row has weight 1.
     """
 
     classes: tuple[object, ...]
@@ -74,7 +73,7 @@ class AnnotatorModel:
 
     @property
     def probability(self) -> FloatArray:
-        """Return estimated response probabilities, (J, K): (1 + count) / (total + K)."""
+        """Return response probabilities (J, K), estimated as (1 + count) / (total + K)."""
         urn = self.counts + 1.0
         estimate: FloatArray = urn / urn.sum(axis=1, keepdims=True)
         return estimate
@@ -88,7 +87,7 @@ def fit_annotators(
     init: AnnotatorModel | None = None,
     max_count: float | None = None,
 ) -> AnnotatorModel:
-    """Fit a model of an annotator's errors, given its responses for rows of known class.
+    """Fit an error model of an annotator to its responses for rows of known class.
 
     Parameters
     ----------
@@ -101,10 +100,10 @@ def fit_annotators(
     init : AnnotatorModel, optional
         A model whose counts are added.
     max_count : float > 0, optional
-        Maximum weight of the counted responses, relative to a weight of 1 for each response for a
-        row. With a small value, an annotator is expected to repeat its response for a row, right or
-        wrong, so that repeated queries provide little information. By default, the value of `init`,
-        else no limit.
+        Maximum total weight of the counts of a class. A new response for a row has weight 1. With a
+        small value, an annotator is expected to repeat its response for a row, right or wrong, so
+        that repeated queries provide little information. By default, the value of `init`, else no
+        limit.
 
     Returns
     -------
@@ -157,11 +156,10 @@ Errors: TypeAlias = float | AnnotatorModel
 
 
 class AnswerLaw(NamedTuple):
-    """Distribution of an annotator's next response for a row of each class, given previous
-    responses.
+    """Distribution of an annotator's next response, given the class and previous responses.
 
-    This is an urn model with one urn per class. The urn contains one ball for each possible
-    response, for each counted response and for each response so far.
+    This is an urn model with one urn per class. An urn starts with one ball per possible response
+    and one per counted response. Each new response adds a ball.
 
     Attributes
     ----------
@@ -178,7 +176,7 @@ class AnswerLaw(NamedTuple):
     max_count: FloatArray
 
     def next(self, counts: FloatArray) -> FloatArray:
-        """Return the probabilities (J, K) of the next response, after `counts` (K,) responses."""
+        """Return the probabilities (J, K) of the next response, given response counts (K,)."""
         total = counts.sum()
         if total == 0:
             return self.probability
@@ -298,14 +296,14 @@ class OracleCase:
         )
         if self.budget == math.inf and math.inf in self.n_repeats.values():
             raise ValueError(
-                "budget: expected a number, or n_repeats for each annotator, got neither; pass "
-                "one of them to limit the number of queries"
+                "budget: expected a number unless n_repeats limits each annotator, got None; pass "
+                "budget or n_repeats"
             )
         check_choice("criterion", options.criterion, class_criteria(len(self.classes)))
         self.criterion = IMPURITIES[options.criterion]
 
     def _of_each(self, option: str, value: object, default: object) -> dict[str, Any]:
-        """Return the value of an option for each annotator, from a single value or a mapping."""
+        """Return a mapping of annotators to the values of an option."""
         if isinstance(value, Mapping):
             return _by_name(option, value, self.names)
         return dict.fromkeys(self.names, default if value is None else value)
@@ -386,9 +384,9 @@ class OracleInquiry:
 class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
     """Annotation of many rows at the same time, so that annotators can respond in batches.
 
-    Created by `annotation_session`. ``session.ask()`` returns queries, ``session.tell(query,
-    answer)`` sets their responses, in any order. ``session[i]`` is the result for row i, or None
-    while row i is undecided. ``len(session)`` is the number of rows.
+    Use `annotation_session` to create a session. ``session.ask()`` returns queries, and
+    ``session.tell(query, answer)`` sets their responses in any order. ``session[i]`` is the result
+    for row i, or None while row i is undecided. ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -432,8 +430,8 @@ def query_annotators(
 ) -> AnnotationResult:
     """Determine the class of a row from the responses of annotators with known errors and costs.
 
-    The query with the largest expected decrease of the criterion per cost comes next. An annotator
-    can be queried more than once.
+    The next query is always the query with the largest expected decrease of the criterion per cost.
+    An annotator can be queried more than once.
 
     Parameters
     ----------
@@ -449,7 +447,8 @@ def query_annotators(
         Class probabilities before any response, such as a row of `predict_proba`. By default, all
         classes are equally probable.
     query_costs : float, or mapping of names to float, optional
-        Cost of a response, above 0, for all annotators or for each. By default 1.
+        Cost of a response, above 0: one value for all annotators, or one per annotator. By default
+        1.
     budget : float, optional
         Maximum total cost.
     max_error : float, optional
@@ -483,13 +482,13 @@ def query_annotators(
     -----
     Given the class, annotators respond independently of each other, as in [2]_. There are K
     possible responses. Suppose an annotator has given R responses for a row, and k of them are
-    equal to r. Its next response is r with probability ``(1 + c + k) / (K + C + R)``, where C is
-    the number of its counted responses for rows of the class, and c is the number of those equal to
-    r. Without counts, this is the estimate "map" of `observation.sampled`, see [1]_. With few
-    counts, a response provides little information, and a repeated response even less.
+    equal to r. Suppose also that C responses were counted for rows of the class, and c of them are
+    equal to r. Then the next response is r with probability ``(1 + c + k) / (K + C + R)``. Without
+    counts, this is the estimate "map" of `observation.sampled`, see [1]_. With few counts, a
+    response provides little information, and a repeated response even less.
 
     The class probabilities p are updated by Bayes' rule. The expected decrease is the criterion at
-    p minus its mean after the possible responses; for the entropy, it is the information of [3]_.
+    p minus its mean after the possible responses. For the entropy, it is the information in [3]_.
     All criteria are concave, so the decrease is never negative. Only queries within the remaining
     budget are considered, and only one response at a time. If several queries are equally good, the
     first annotator is selected.
@@ -542,15 +541,15 @@ def annotation_session(
     n_repeats: int | Mapping[str, int] | None = None,
     criterion: ClassCriterion = "entropy",
 ) -> AnnotationSession:
-    """Determine the classes of many rows by annotators that respond in batches.
+    """Start a session that determines the classes of many rows from annotator responses.
 
     Parameters
     ----------
     errors : mapping of names to float or AnnotatorModel
-        The annotators and their errors, see `query_annotators`.
+        The errors of each annotator, see `query_annotators`.
     priors : iterable of length n, optional
         For each row, the class probabilities before any response, such as the rows of
-        `predict_proba`, or None for `prior`. Use ``session.add`` to add more rows.
+        `predict_proba`. None stands for `prior`. Use ``session.add`` to add more rows.
     classes : sequence of length J, optional
         See `query_annotators`.
     prior : sequence of float, shape (J,), or mapping of classes to float, optional
@@ -603,9 +602,9 @@ def annotation_session(
 
 
 def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the value of each annotator from a mapping."""
+    """Return a checked mapping of annotators to values."""
     if not isinstance(values, Mapping):
-        raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
+        raise TypeError(f"{option}: expected a mapping of annotator names, got {shown(values)}")
     keys = list(values) if names is None else list(names)
     if strange := [name for name in keys if not isinstance(name, str)]:
         raise TypeError(f"annotators: expected names as strings, got {shown(strange[0])}")
@@ -615,14 +614,14 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
 
 
 def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the classes, by default from the annotator models."""
+    """Return the classes, or the classes of the annotator models if `classes` is None."""
     if classes is None:
         counted = [
             counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)
         ]
         if not counted:
             raise ValueError(
-                "classes: expected two or more classes, got None and no annotator model"
+                "classes: expected two or more classes, got None; pass classes or an AnnotatorModel"
             )
         return tuple(counted[0])
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):

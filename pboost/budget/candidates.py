@@ -1,4 +1,4 @@
-"""Families of candidate models for a budget, and the paths of rows through them."""
+"""Families of candidate models for a cost budget."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CERTAIN = 4.0
 def with_forest(
     chain: GradientBoostingModel, forest: RandomForest, share: float
 ) -> GradientBoostingModel:
-    """Return ``1 - share`` times a gradient boosting model plus `share` times a forest.
+    """Mix a gradient boosting model and a forest with weights ``1 - share`` and `share`.
 
     For classification, the leaves of the forest contribute in proportion to their class shares.
     Training losses of the mixture are not computed and are set to infinity.
@@ -69,40 +69,41 @@ def _scores(forest: RandomForest, chain: GradientBoostingModel) -> FloatArray:
 
 
 def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
-    """Return trees as regression trees with these values."""
+    """Return the trees as regression trees with leaf values `value`."""
     return replace(trees, value=value, classes=None, oob=None)
 
 
 # Families of models, each fitted to the size that the budget requires
 
 FamilyModel: TypeAlias = DecisionGraph | GradientBoostingModel
-#: Number of trees with small steps, maximum number of them in a mixture, and number of trees in the
-#: forest of a mixture.
+#: Gradient boosting with small steps has LONG trees. A mixture contains at most MOST_MIXED of these
+#: trees and a forest with FOREST trees.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
-#: Maximum numbers of trees with large steps and of trees in a chain.
+#: Maximum number of trees in gradient boosting with large steps, and in a chain.
 SHORT, DEEP = 150, 60
 #: Number of trees of cost-aware models.
 COST_AWARE = 100
-#: Large trees: minimum number of rows, rows per leaf, maximum numbers of trees and of leaves.
+#: Large trees need at least MANY_ROWS rows and have ROWS_OF_LEAF rows per leaf. There are at most
+#: LARGE trees, with at most MOST_LEAVES leaves each.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
-#: Bytes of a node in a chain, a node in a tree, a vote and a root in int16 files. The last two
-#: values are the maximum numbers of trees and of stumps.
+#: The first four values are bytes in int16 files: a node in a chain, a node in a tree, a vote and a
+#: root. The last two values are the maximum numbers of trees and of stumps.
 NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
 #: Weight of the forest in a mixture.
 SHARE = 0.5
-#: Numbers of nodes of the subtrees that are candidates.
+#: Numbers of nodes of candidate subtrees.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 @dataclass(frozen=True)
 class Fits:
-    """Models of all families for a set of rows, each fitted when it is first needed.
+    """Models of all families for a set of rows. A model is fitted when it is first needed.
 
     `task` is "two" or "many" (the number of classes) or "regression". `budget` is the largest
     budget. `n_rows` also counts rows that are not in X, such as the test rows of a fold. `rng`
     returns the random generator of a fit. With a feature cost budget, `feature_costs` contains the
-    costs, and `cost_options` the corresponding options of fit functions. With `is_device`, budgets
-    are bytes on a small device.
+    costs, and `cost_options` contains the corresponding options of fit functions. If `is_device` is
+    True, budgets are bytes on a small device.
     """
 
     X: Features
@@ -142,7 +143,7 @@ class Fits:
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
-        """Return a gradient boosting model; with feature costs, it has one tree per class."""
+        """Fit gradient boosting. With feature costs, the model has one tree per class."""
         has_one = self.task == "many" and "feature_costs" not in options
         return fit_gradient_boosting(
             self.X,
@@ -164,7 +165,7 @@ class Fits:
 
 
 def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return a mixture of gradient boosting and a forest.
+    """Fit a mixture of gradient boosting and a forest.
 
     The trees of the forest are fully grown on all rows, with few features at each node.
     """
@@ -183,7 +184,7 @@ def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _long(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return gradient boosting with many small steps and random subsamples of rows and features."""
+    """Fit gradient boosting with many small steps and random subsamples of rows and features."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
         0,
@@ -198,13 +199,13 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
 def _short(
     fits: Fits, family: str, *, number: int, leaves: int, rate: float, per_round: float
 ) -> GradientBoostingModel:
-    """Return gradient boosting with large steps; `number` selects its random stream."""
+    """Fit gradient boosting with large steps. `number` selects the random stream."""
     steps = fits.rounds(family, per_round, SHORT)
     return fits.sum_of_trees(number, max_leaf_nodes=leaves, learning_rate=rate, n_estimators=steps)
 
 
 def _large(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return gradient boosting with trees as large as the number of rows allows."""
+    """Fit gradient boosting with trees as large as the number of rows allows."""
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
@@ -214,7 +215,7 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
-    """Return gradient boosting with trees that grow by gain per comparison.
+    """Fit gradient boosting with trees that grow by gain per comparison.
 
     `first` is the mean cost of the first tree. The other trees are larger if there are many rows.
     """
@@ -234,7 +235,7 @@ def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
 def _chain(
     fits: Fits, family: str, *, max_nodes: int, per_round: float, rate: float = 0.3
 ) -> DecisionGraph:
-    """Return a chain of deep trees, which find interactions that no single split shows."""
+    """Fit a chain of deep trees, which can find interactions between features."""
     shape = max_nodes, fits.rounds(family, per_round, DEEP)
     return fit_matryoshka(
         fits.X, fits.y, shape=shape, join="all", learning_rate=rate, **fits.options
@@ -242,14 +243,14 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Return a tree. Smaller models consist of its first nodes."""
+    """Fit a tree. Its first nodes are candidates for smaller models."""
     return fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
-    """Return a shorter gradient boosting model that imitates a longer one."""
+    """Fit a shorter gradient boosting model that imitates a longer one."""
     mean_comparisons = REACH * min(fits.budget, FAMILIES[family].max_budget)
     X = fits.X
     if fits.weight is not None:
@@ -267,7 +268,7 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
 def _cost_aware(
     fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> GradientBoostingModel:
-    """Return gradient boosting with large steps and feature costs.
+    """Fit gradient boosting with large steps and feature costs.
 
     `comparison_cost` is relative to the mean cost of a feature. The larger it is, the less feature
     costs matter.
@@ -287,7 +288,7 @@ def _cost_aware(
 
 
 def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
-    """Return gradient boosting with small trees, limited by a budget of bytes."""
+    """Fit gradient boosting with small trees, limited by a budget of bytes."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
@@ -295,7 +296,7 @@ def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
-    """Return AdaBoost with stumps, each of which stores a feature, a threshold and a vote."""
+    """Fit AdaBoost with stumps. A stump stores a feature, a threshold and a vote."""
     rounds = fits.rounds(family, (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
     return fit_adaboost(fits.X, fits.y, n_estimators=rounds, **fits.options)
 
@@ -318,7 +319,7 @@ def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
 
 _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
 _LABELS = ("two", "many")
-#: Families by their names in ``settings``.
+#: Families by name. The names appear in ``settings``.
 FAMILIES = {
     "mixture": Family(_mixture, min_budget=160),
     "distilled sum of trees": Family(
@@ -402,7 +403,7 @@ def joints_of(model: FamilyModel) -> int:
 
 
 def sizes_of(model: FamilyModel) -> IntArray | None:
-    """Return the numbers of nodes of the candidate subtrees of a tree; None for other models."""
+    """Return the sizes of the candidate subtrees of a tree, or None for other models."""
     if model.settings["builder"] != "fit_boosted_tree":
         return None
     return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])
@@ -433,7 +434,7 @@ def path_of(
 
 
 def longest(model: FamilyModel) -> FloatArray:
-    """Return the maximum numbers of comparisons up to stage 0, 1, ... of a model."""
+    """Return the maximum number of comparisons in the first 0, 1, ... stages of a model."""
     sizes = sizes_of(model)
     if sizes is None:
         return model.longest_costs()
@@ -442,12 +443,12 @@ def longest(model: FamilyModel) -> FloatArray:
 
 # Bytes on a small device
 
-#: Maximum number of stages whose size is computed; the size of other stages is interpolated.
+#: Maximum number of stages whose size is computed. All other sizes are interpolated.
 COUNTED = 64
 
 
 def bytes_of(model: FamilyModel) -> FloatArray:
-    """Return the approximate sizes in bytes of a model up to stage 0, 1, ...."""
+    """Return the approximate size in bytes of the first 0, 1, ... stages of a model."""
     joints = joints_of(model)
     counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
     sizes = [c_size(first(model, int(joint))) for joint in counted]
@@ -465,9 +466,10 @@ def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
 def fitted_in_bytes(
     full_fits: Fits, family: str, joints: int, max_bytes: float
 ) -> FamilyModel | None:
-    """Return the first stages of a model, as many as fit in `max_bytes`, but at most `joints`.
+    """Return the first stages of a model that fit in `max_bytes`, at most `joints` stages.
 
-    The model of the family is fitted to all rows. The result is None if one stage is too large.
+    The model of the family is fitted to all rows. The result is None if the first stage is too
+    large.
     """
     model = full_fits.of(family)
     fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= max_bytes)

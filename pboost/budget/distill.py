@@ -30,7 +30,7 @@ from pboost.values import (
     first_false,
 )
 
-#: Source of replaced values in a synthetic row: a nearest row, or any row.
+#: Rows that replace values of a synthetic row: nearest neighbors or random rows.
 SyntheticKind: TypeAlias = Literal["neighbors", "random"]
 KINDS: tuple[SyntheticKind, ...] = get_args(SyntheticKind)
 #: With more than MANY_ROWS rows, neighbors are searched in a random sample of DRAWN_ROWS rows.
@@ -54,7 +54,8 @@ def synthetic_rows(
     """Return `count` synthetic rows. Each of their values occurs in the same feature of X.
 
     Each synthetic row is a copy of a random row. With probability `synthetic_fraction`, the value
-    of a feature is replaced by its value in a random neighbor (or in any row).
+    of a feature is replaced by its value in a random neighbor or, if `kind` is "random", in any
+    row.
     """
     values, table = X.values, X.table
     if X.n_rows > MANY_ROWS:
@@ -75,7 +76,7 @@ def synthetic_rows(
 
 
 def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
-    """Return the k nearest other rows of each row, (n, k), the nearest first.
+    """Return the indices (n, k) of the k nearest neighbors of each row, in order of distance.
 
     Distances are Euclidean distances between ranks, scaled to unit standard deviation. A missing
     value has the mean rank and an additional distance of one. The distance between different
@@ -101,12 +102,11 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
     """Return the indices of the k smallest distances in each row, in increasing order.
 
     The first row of `far` has the index `first`. Ties are broken cyclically, starting after the row
-    itself, so that equally distant rows are used equally often. The k smallest distances are at
-    most the k-th smallest group minimum. (`numpy.argpartition` is slower, and its order depends on
-    the processor.)
+    itself, so that equally distant rows are used equally often. `numpy.argpartition` is slower, and
+    its order depends on the processor.
     """
     m, n = far.shape
-    bound = np.full(m, np.inf)
+    bound = np.full(m, np.inf)  # an upper bound on the k-th smallest distance of each row
     if n >= 2 * (parts := max(PARTS, k)):
         group_minimum = far[:, :parts].copy()
         for start in range(parts, n - parts + 1, parts):
@@ -119,7 +119,7 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
 
 
 def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
-    """Return coordinates (n, d') of rows, and the codes and distances of categories."""
+    """Return coordinates (n, d') of rows, category codes, and distances between categories."""
     from scipy.stats import rankdata  # imported late, see bounds._tree.terms_at_2
 
     place, level, weight = [np.zeros(len(values))], [], []
@@ -143,11 +143,11 @@ def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
 # Distillation
 
 Teacher: TypeAlias = Model | Callable[[Array], ArrayLike]
-#: Default number of synthetic rows: minimum, number per row, and maximum.
+#: The default is PER_ROW synthetic rows per row, but at least LEAST and at most MOST rows.
 LEAST, PER_ROW, MOST = 15_000, 5, 100_000
-#: From this budget, the default learning rate and synthetic fraction are smaller.
+#: For budgets of at least this value, the default learning rate and synthetic fraction are smaller.
 LONG = 90.0
-#: Minimum probability of a class with two classes (log odds of -4) and with more classes.
+#: Minimum probability of a class: log odds of -4 for two classes, 0.01 for more classes.
 LEAST_OF_TWO, LEAST_OF_MANY = 1 / (1 + math.exp(4.0)), 0.01
 #: Tolerance for the sum of the probabilities of a row.
 SLACK = 1e-6
@@ -178,7 +178,7 @@ def distill(
     The teacher predicts class probabilities for many synthetic rows and for the rows of X. A
     gradient boosting model, whose trees grow by gain per comparison, is fitted to these
     probabilities. It is more accurate than a model of the same size that is fitted to the classes.
-    Combined with `early_exit`, it suits a budget of about a third of `mean_comparisons`.
+    If you add exits with `early_exit`, set `mean_comparisons` to about three times the budget.
 
     Parameters
     ----------
@@ -190,9 +190,10 @@ def distill(
         Rows from the distribution of new rows, such as the training rows of the teacher. No classes
         are needed.
     mean_comparisons : float
-        Maximum of the mean number of comparisons per row, at least 1.
+        Maximum mean number of comparisons per row, at least 1.
     classes : array_like of shape (J,), optional
-        The classes of the probabilities, if the teacher is a function. By default 0, 1, ....
+        The classes, in the order of the probabilities, if the teacher is a function. By default
+        0, 1, ....
     task : {"classification", "regression"}, optional
         The task, if the teacher is a function. By default "classification".
     n_synthetic : int, optional
@@ -237,10 +238,10 @@ def distill(
 
     Notes
     -----
-    If there are more than 20,000 rows, synthetic rows are made from 10,000 of them. All values of a
-    synthetic row occur in the data, including missing values and categories. For two classes,
-    probabilities are clipped at log odds of 4 and -4. For more classes, probabilities below 0.01
-    are set to 0.
+    If there are more than 20,000 rows, synthetic rows are made from a random sample of 10,000 rows.
+    All values of a synthetic row occur in the data, including missing values and categories. For
+    two classes, probabilities are clipped at log odds of 4 and -4. For more classes, probabilities
+    below 0.01 are set to 0.
 
     References
     ----------
@@ -307,7 +308,7 @@ def distill(
     synthetic_settings = dict(
         zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True)
     )
-    # The training rows of the teacher count as training rows; synthetic rows do not.
+    # `seen` contains the rows of X and the training rows of the teacher, but no synthetic rows.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
     seen = merged(digest_of_rows(features.values), *known)
     settings = {**student.settings, **synthetic_settings, "distilled": budget}
@@ -320,7 +321,7 @@ def held_back(task: str | None) -> float:
 
 
 def _length(model: GradientBoostingModel, X: Features, budget: float) -> int:
-    """Return the number of trees, at least one, that stay within a budget of comparisons."""
+    """Return the number of trees within a budget of comparisons, at least 1."""
     rows = X.take(slice(None, None, max(1, X.n_rows // COUNTED)))
     cost = np.cumsum([prediction_cost(tree, rows).mean() for tree in model.trees])
     return max(1, int(np.count_nonzero(cost <= budget)))

@@ -80,7 +80,7 @@ def early_exit(
         `mean_feature_cost`; see `fit_gradient_boosting`. By default, the costs that the model was
         fitted with.
     length : float, optional
-        Limit on the number of stages T with `mean_comparisons` or `mean_feature_cost`. The mean
+        Limit on the number of stages T for `mean_comparisons` and `mean_feature_cost`: the mean
         cost of T stages without exits is at most `length` times the budget. With None, all stages
         are used.
 
@@ -92,10 +92,10 @@ def early_exit(
     Raises
     ------
     ValueError
-        If no budget is passed, or it is below the cost of the first stage; if the model has a
-        single stage; if there are fewer than two calibration rows; if trajectories do not match the
-        model; if `feature_costs` is passed without `mean_feature_cost`; or if `mean_feature_cost`
-        is passed without feature costs or together with `mean_comparisons`.
+        If no budget is passed; if the budget is below the cost of the first stage; if the model has
+        a single stage; if there are fewer than two calibration rows; if trajectories do not match
+        the model; if `feature_costs` is passed without `mean_feature_cost`; or if
+        `mean_feature_cost` is passed without feature costs or together with `mean_comparisons`.
     NotImplementedError
         If the model is a regression model, or if this kind of model does not support
         `max_comparisons` or `mean_feature_cost`.
@@ -134,8 +134,8 @@ def early_exit(
     if model.n_stages < 2:
         raise ValueError(
             f"model: expected a model with two or more stages, got a {type(model).__name__} with "
-            "one; use a chain (fit_adaboost, fit_matryoshka with join='all'), gradient boosting, a "
-            "forest or a vote"
+            "one stage; use a chain (fit_adaboost, fit_matryoshka with join='all'), gradient "
+            "boosting, a forest or a vote"
         )
     if mean_comparisons is None and max_comparisons is None and mean_feature_cost is None:
         raise ValueError(
@@ -187,7 +187,7 @@ def _known_feature_costs(
     feature_costs: FeatureCostOption,
     cost_groups: CostGroupOption,
 ) -> FeatureCosts | None:
-    """Return the feature costs, or None without `mean_feature_cost`."""
+    """Return the feature costs, or None if `mean_feature_cost` is None."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None:
             raise ValueError(
@@ -215,11 +215,11 @@ def calibrated(
     takes: CostFunction,
     item: IntArray | None = None,
 ) -> EarlyExitModel:
-    """Return a model with early exits before stage `end` that keeps the budget in `options`.
+    """Add early exits before stage `end` so that the mean cost is within the budget.
 
-    Spreads, slopes, the mean cost and its standard error are computed from the first of `paths`.
-    The result of `takes` for the costs on all paths is compared with the budget. If `item` is
-    passed (see `EarlyExitModel`), costs and budget are feature costs.
+    `options` contains the budget. It is compared with the result of `takes` for the row costs on
+    all paths. The returned statistics are computed from the first path only. If `item` is passed
+    (see `EarlyExitModel`), costs and budget are feature costs.
     """
     states, counts_feature_costs = paths[0], item is not None
     spread = _spreads(states.score, end)
@@ -277,7 +277,8 @@ def end_of(model: Model, max_comparisons: float) -> int:
     """Return the number of stages that need at most `max_comparisons` on every path."""
     if not isinstance(model, Walks):
         raise NotImplementedError(
-            f"model: the maximum number of comparisons of a {type(model).__name__} is not known"
+            f"max_comparisons: expected None for a {type(model).__name__}, got "
+            f"{max_comparisons:.4g}; use a DecisionGraph, GradientBoostingModel or RandomForest"
         )
     longest = model.longest_costs()
     if longest[1] > max_comparisons:
@@ -297,7 +298,10 @@ def _spreads(score: FloatArray, end: int) -> FloatArray:
 
 
 def _thresholds(spread: FloatArray, tau: FloatArray, n_stages: int) -> FloatArray:
-    """Return the thresholds (T,): infinity, products of `tau` and `spread`, then zeros."""
+    """Return the thresholds (T,), which are products of `tau` and `spread`.
+
+    With a threshold of infinity, no row exits. With a threshold of 0, all rows exit.
+    """
     threshold = np.zeros(n_stages)
     threshold[: len(tau)] = np.inf
     if _last(tau) is not None:
@@ -339,7 +343,7 @@ def _factors(
     takes: CostFunction,
     counts_feature_costs: bool,
 ) -> FloatArray:
-    """Return the factors (end,) of the spreads for which the cost is within the budget.
+    """Return the largest factors (end,) of the spreads for which the cost is within the budget.
 
     If all decision values differ, there is a single factor. If many rows have the same value at a
     stage, such as the rows in a leaf of the first tree, they exit together or not at all. Such a
@@ -362,7 +366,7 @@ def _factors(
 def _sizes_on_the_way(
     paths: Sequence[Trajectory], end: int, counts_feature_costs: bool
 ) -> list[FloatArray]:
-    """Return the absolute decision values (n, end - 1) of rows at the stages before the last.
+    """Return the absolute decision values (n, end - 1) of rows at all stages but the last.
 
     With feature costs, the value is -inf before a stage that acquires no feature, because rows do
     not exit there.
@@ -379,7 +383,7 @@ def _sizes_on_the_way(
 
 
 class _Search:
-    """Bisection for the common factor of the open stages; closed stages keep their `tau`."""
+    """Bisection for a factor that all open stages share. Closed stages have a fixed factor."""
 
     def __init__(
         self,
@@ -401,7 +405,7 @@ class _Search:
         return [of >= threshold for of in self.size]
 
     def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
-        """Return the exit stages for a factor between two factors with known exit stages."""
+        """Return the exit stages for a factor between two factors whose exit stages are known."""
         threshold, joints = self.threshold(factor), []
         for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()
@@ -411,12 +415,12 @@ class _Search:
         return joints
 
     def taken(self, at: _Joints) -> float:
-        """Return the value that is compared with the budget, given the exit stages."""
+        """Return the cost that is compared with the budget, given the exit stages."""
         every = zip(self.paths, at, strict=True)
         return self._takes([path.cost[1 + joint, np.arange(len(joint))] for path, joint in every])
 
     def between(self, low: float, high: float, budget: float) -> tuple[float, float, _Joints]:
-        """Return the largest factor within a budget, the next larger number, and the exit stages.
+        """Return the largest factor within a budget, the next larger float, and the exit stages.
 
         The initial `low` is within the budget or 0. `high` is doubled until it exceeds the budget.
         """
@@ -439,13 +443,13 @@ class _Search:
         return low, high, at_low
 
     def settle(self, factor: float, stuck: NDArray[np.bool_]) -> None:
-        """Set the factor of the open stages, and close the stages in `stuck`."""
+        """Set the factor of the open stages, and close the stages in the mask `stuck`."""
         self.tau[self.is_open] = factor
         self.is_open &= ~stuck
 
 
 def _slopes(score: FloatArray, end: int) -> FloatArray:
-    """Return the slopes (T,) of final decision values on values at each stage; 1 if undefined."""
+    """Return least squares slopes (T,) of the final decision values on the values at each stage."""
     if score.ndim == 3:
         score = score - score.mean(axis=2, keepdims=True)
     flat = score.reshape(len(score), -1)

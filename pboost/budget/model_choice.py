@@ -26,10 +26,10 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 def by_weight(weight: FloatArray | None, count: int) -> RowNumbers:
-    """Return `count` row numbers in order, drawn in proportion to their weights.
+    """Return `count` sorted row indices, drawn in proportion to the row weights.
 
     This is stratified sampling: one row is selected in each of `count` equal parts of the total
-    weight, at an irregular position. If all weights are equal, each row is selected once.
+    weight, at a quasi-random position. If all weights are equal, each row is selected once.
     """
     if weight is None:
         return np.arange(count)
@@ -39,10 +39,11 @@ def by_weight(weight: FloatArray | None, count: int) -> RowNumbers:
 
 
 class Data(NamedTuple):
-    """Targets of rows, as passed by the user and in numerical form, and the task.
+    """Targets and weights of rows, and the task.
 
-    `truth` contains class codes (the most probable class for soft labels) or regression targets.
-    `weight` contains row weights, None if all are equal. `n_labels` is 0 for regression.
+    `y` contains classes, soft labels or regression targets. `truth` contains class codes (the most
+    probable class for soft labels) or regression targets. `weight` is None if all weights are
+    equal. `n_labels` is 0 for regression.
     """
 
     y: Array | SoftLabels
@@ -57,7 +58,7 @@ class Data(NamedTuple):
         return self._replace(y=self.y[rows], truth=self.truth[rows], weight=weight)
 
     def numbered(self) -> Array | SoftLabels:
-        """Return class codes, without classes that no row has."""
+        """Return class codes, or soft labels without classes of probability 0 in all rows."""
         if not isinstance(self.y, SoftLabels):
             return self.truth
         known = np.flatnonzero(self.y.share.any(axis=0))
@@ -85,9 +86,9 @@ class Data(NamedTuple):
 def read_data(
     y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: Task | None
 ) -> tuple[Data, RowNumbers | None]:
-    """Return the targets of n rows, and the rows with nonzero weight (None for all rows)."""
+    """Return the targets of n rows and the indices of nonzero weights (None for all rows)."""
     if y is None and y_proba is None:
-        raise TypeError("y: expected classes or numbers, got None")
+        raise TypeError("y: expected classes or numbers, got None; pass y or y_proba")
     y, weight = labels_of_rows(y, y_proba, classes), as_weights(sample_weight, n)
     data = _data(y, n, task)
     if weight is None:
@@ -122,7 +123,7 @@ def _data(y: Any, n: int, task: Task | None) -> Data:
 
 # Candidate models, and the choice among them
 
-#: Maximum comparisons of models without exits, relative to the budget. Early exits reduce them.
+#: Before early exits are added, the cost of a model can be this many times the budget.
 REACH = 3.0
 #: Maximum factor by which decision values are multiplied or divided to calibrate probabilities.
 SHARPER = 64.0
@@ -131,7 +132,7 @@ AS_GOOD = 1.0
 #: Up to this budget, the model with the smallest error is chosen, because small models have few
 #: distinct probabilities.
 FEW = 15.0
-#: Shares of the budget for models without exits.
+#: Candidates without exits are chosen for these fractions of the budget.
 PARTS = (1.0, 0.5, 0.25)
 
 
@@ -205,7 +206,10 @@ def standard_error(values: FloatArray) -> float:
 
 
 def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
-    """Yield candidates of a family within the limits: one with exits, shorter ones without."""
+    """Yield the candidates of a family that are within the limits.
+
+    At most one candidate has early exits. Candidates without early exits have fewer stages.
+    """
     score, cost = tried.path
     mean = cost.mean(axis=1)
     bound = upper(cost)
@@ -239,7 +243,7 @@ def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArr
 
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
-    """Return the factor of decision values that minimizes the log loss, and this loss."""
+    """Return the factor of decision values with the smallest log loss, and the log loss."""
     from scipy.optimize import minimize_scalar  # imported late, see bounds._tree.terms_at_2
 
     def loss(power: float) -> float:
@@ -258,7 +262,7 @@ def first_part(path: Trajectory, joints: int) -> Trajectory:
 
 
 def _last(values: FloatArray, maximum: float) -> int:
-    """Return the last index of increasing values that are at most `maximum`."""
+    """Return the last index at which the increasing `values` are at most `maximum`."""
     return int(np.searchsorted(values, maximum * (1 + 1e-12), side="right")) - 1
 
 
@@ -274,9 +278,9 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
 def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | None:
     """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
-    The error may exceed the smallest error by a standard error of the difference on the same rows,
-    because the log loss varies less by chance. If `few` is True, the error must be the smallest.
-    The result is None if there are no candidates.
+    The error may exceed the smallest error by one standard error of the difference. The log loss
+    then decides, because it varies less by chance. If `few` is True, the error must be the
+    smallest. The result is None if there are no candidates.
     """
     lowest = min(options, key=lambda option: option.error, default=None)
     if lowest is None:
@@ -290,9 +294,9 @@ def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | 
 def joined(
     paths: Sequence[Trajectory], longest: Sequence[FloatArray]
 ) -> tuple[Trajectory, FloatArray]:
-    """Join the trajectories of all folds, without the last stage that they have in common.
+    """Join the trajectories of all folds, cut to the same number of stages.
 
-    This stage is added again without exits by `_longer_by_one`.
+    The last common stage is left out. `_longer_by_one` adds it again without exits.
     """
     joints = max(min(len(path.cost) for path in paths) - 1, 2)
     score = np.concatenate([path.score[:joints] for path in paths], axis=1)

@@ -77,8 +77,8 @@ def fitted_within(
 ) -> EarlyExitModel | FamilyModel | None:
     """Return a candidate fitted to all rows, or None if it exceeds the limits.
 
-    A model fitted to more rows may need more comparisons and be less certain. The difference from
-    the fold models is estimated on training rows.
+    A model of all rows may cost more than the fold models. The difference is estimated on training
+    rows.
     """
     model = first(full_fits.of(chosen.family), chosen.joints)
     seen = TrainedRows(model, tried, full_fits)
@@ -139,7 +139,7 @@ def _takes(costs: Sequence[FloatArray]) -> float:
 
 
 def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
-    """Return the estimated ratio of the costs of a model of all rows and of fold models.
+    """Return the estimated cost of a model of all rows, relative to the fold models.
 
     The estimate is based on the training rows of each model.
     """
@@ -174,14 +174,14 @@ class TrainedRows:
         self.others = [path(first(of, self.joints), rows) for of, rows in tried.models]
 
     def more(self) -> FloatArray:
-        """Return the ratio of the costs of the model and of the fold models up to each stage."""
+        """Return the cost of the model up to each stage, relative to the fold models."""
         others = [of.cost[1 : self.joints + 1].mean(axis=1) for of in self.others]
         every: FloatArray = self.every.cost[1 : self.joints + 1].mean(axis=1)
         usual = np.mean(others, axis=0)
         return np.divide(every, usual, out=np.ones_like(every), where=usual > 0)
 
     def longer(self, model: EarlyExitModel) -> float:
-        """Return the ratio of the costs of the model and of the fold models with early exits."""
+        """Return the cost of the model with early exits, relative to the fold models."""
         every, *others = (_left(model, path)[1] for path in (self.every, *self.others))
         return _more(every, others)
 
@@ -198,9 +198,11 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
 
 # Choice of the model
 
-#: Maximum number of rows on which models are compared, and of decision values in memory.
+#: Maximum number of rows for the comparison of models, and maximum number of decision values in
+#: memory.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
-#: Smaller budgets of the curve: numbers of comparisons, or shares of other budgets.
+#: The curve has these smaller budgets: numbers of comparisons or, for other units, fractions of the
+#: budget.
 BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 PARTS = np.array([0.125, 0.25, 0.5])
 
@@ -229,10 +231,10 @@ def fit_within_budget(
 
     Several families of models are compared by cross-validation: chains of deep trees, gradient
     boosting with small and with large steps, mixtures of gradient boosting and a random forest,
-    single trees, and trees that grow by gain per comparison. Distilled models (see `distill`) are
-    added for two classes, chains of deeper trees and stumps for more classes, and large trees for
-    many rows. Each model has a size that suits the budget and uses early exits (see `early_exit`).
-    The best model is fitted to all rows.
+    single trees, and trees that grow by gain per comparison. Additional candidates are distilled
+    models (see `distill`) for two classes, chains of deeper trees and stumps for more classes, and
+    large trees for many rows. Each model has a size that suits the budget and uses early exits (see
+    `early_exit`). The best model is fitted to all rows.
 
     Parameters
     ----------
@@ -250,8 +252,8 @@ def fit_within_budget(
         Weights >= 0 of the rows, in fits and in the comparison of models.
     mean_comparisons : float or sequence of float, optional
         Budget for the mean number of comparisons per row, at least 1. For a sequence of budgets, a
-        list of models is returned from one cross-validation, which takes little longer than for
-        the largest budget alone.
+        single cross-validation returns a list of models. It takes little longer than a fit for the
+        largest budget.
     max_comparisons : float, optional
         Maximum number of comparisons for any row, at least 1.
     mean_feature_cost : float or sequence of float, optional
@@ -280,8 +282,8 @@ def fit_within_budget(
     Returns
     -------
     EarlyExitModel, or another model
-        An `EarlyExitModel` for a classifier with stages, unless the budget is in bytes. Other
-        models are a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
+        An `EarlyExitModel` if the model is a classifier with stages and the budget is not in bytes,
+        else a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
         "chosen" family and the cross-validated errors of all families ("tried"). The field
         ``curve`` of an `EarlyExitModel` (``settings["curve"]`` of other models) has one row for
         this budget and for each of several smaller budgets. A row contains the budget, and the mean
@@ -312,14 +314,14 @@ def fit_within_budget(
     The mean number of comparisons of new rows, plus its standard error, is within the budget. Exits
     are based on out-of-fold rows. A model of all rows may be less certain than the fold models, or
     need more comparisons. The out-of-fold cost is therefore multiplied by the square root of a
-    ratio of mean costs: training rows in the model of all rows, relative to training rows in the
-    fold models. Thresholds are chosen for this product.
+    ratio: the mean cost of training rows in the model of all rows, divided by their mean cost in
+    the fold models. Thresholds are chosen for this product.
 
     The chosen model has the least log loss among all models whose error is within one standard
-    error of the smallest error. This is because the log loss varies less by chance. Smaller models
-    than the budget allows are candidates as well, which limits overfitting. For budgets of at most
-    15 comparisons, models have few distinct probabilities; the smallest error is then chosen, and
-    the log loss only breaks ties.
+    error of the smallest error. This is because the log loss varies less by chance. Models that
+    cost less than the budget are candidates as well, which limits overfitting. For budgets of at
+    most 15 comparisons, models have few distinct probabilities. The smallest error is then chosen,
+    and the log loss only breaks ties.
 
     Probabilities are calibrated by the factor of decision values that minimizes the log loss on
     out-of-fold rows. The error of the chosen model is slightly optimistic, because it is the best
@@ -327,10 +329,10 @@ def fit_within_budget(
 
     Weights and class probabilities are passed to the fit functions. For the comparison of models,
     rows are sampled in proportion to their weights, and classes in proportion to their
-    probabilities, so the budget holds for rows that occur in proportion to their weights. Models
-    are bit-identical if weights are multiplied by a power of two, if equal weights or rows of
-    weight 0 are left out, or if class probabilities of 0 and 1 are replaced by classes. A row of
-    weight 2 counts as two copies in fits, but is always in one fold.
+    probabilities. The budget therefore limits the weighted mean cost of rows. Models are
+    bit-identical if weights are multiplied by a power of two, if equal weights or rows of weight 0
+    are left out, or if class probabilities of 0 and 1 are replaced by classes. A row of weight 2
+    counts as two copies in fits, but is always in one fold.
 
     Candidates for budgets of bytes have no early exits. They are gradient boosting with trees of
     two, four or eight leaves and, for classification, chains of trees with seven nodes and single
@@ -400,7 +402,7 @@ def _feature_costs(
     feature_costs: FeatureCostOption,
     cost_groups: CostGroupOption,
 ) -> tuple[FeatureCosts | None, dict[str, Any]]:
-    """Return the costs of features, and the corresponding options of fit functions."""
+    """Return the feature costs and the corresponding options of fit functions."""
     if mean_feature_cost is None:
         check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
@@ -414,7 +416,7 @@ def _feature_costs(
 def _budgets(
     mean_comparisons: object, max_comparisons: object, mean_feature_cost: object, room: object
 ) -> tuple[list[float], bool]:
-    """Return the budgets, and whether the user passed a sequence."""
+    """Return the budgets as a list, and True if the user passed a sequence."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None or max_comparisons is not None or room is not None:
             raise ValueError(
@@ -431,8 +433,8 @@ def _budgets(
         return _numbers("max_bytes", room, 1.0)
     if mean_comparisons is None and max_comparisons is None:
         raise TypeError(
-            "mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, "
-            "got none of them"
+            "mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected one of "
+            "them, got None"
         )
     path_limit = (
         None
@@ -445,7 +447,7 @@ def _budgets(
 
 
 def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
-    """Return checked numbers as a list, and whether `value` is a sequence."""
+    """Return checked numbers as a list, and True if `value` is a sequence."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     values = list(value) if is_list else [value]
     if not values:
@@ -457,7 +459,7 @@ def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
 def _try(
     full_fits: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
-    """Fit the models of each family to each fold; return out-of-fold scores and costs of rows."""
+    """Fit the models of each family to each fold and return out-of-fold scores and costs."""
     test_fold = deal_rows(data.truth, data.task, None, folds, generator)
     seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
     max_rows = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
@@ -563,10 +565,10 @@ def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: in
     if isinstance(model, EarlyExitModel):
         settings = {**model.settings, **settings}
         return replace(model, budget=budget, settings=settings, curve=np.array(curve))
-    # Other kinds of models have no field for the curve.
+    # Only an EarlyExitModel has a field for the curve.
     return replace(model, settings={**model.settings, **settings, "curve": curve})
 
 
 def _plain(number: float) -> float | None:
-    """Return a limit, or None if it is infinite."""
+    """Return a number, or None if it is infinite."""
     return number if np.isfinite(number) else None

@@ -97,8 +97,8 @@ D = TypeVar("D")
 class Session(Generic[R, D]):
     """Rows with open queries. Subclasses determine the next queries of a row in `_go_on`.
 
-    R is the type of the state of a row, and D the type of its decision. The method `tell` of a
-    state receives results, and the last result sets the attribute `decision`.
+    R is the type of the state of a row, and D is the type of its decision. The state has a method
+    `tell`, which adds a result, and an attribute `decision`, which the last result sets.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Session(Generic[R, D]):
             self._new.append(question)
 
     def tell(self, question: Query, answer: object) -> None:
-        """Set the result of a query; for a group, a mapping of features to values.
+        """Set the result of a query. For a group, pass a mapping of features to values.
 
         Raises
         ------

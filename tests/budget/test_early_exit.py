@@ -166,7 +166,7 @@ def test_the_longest_path_is_known_or_refused(kind):
     if kind in ("votes", "bags", "probit trees"):
         with pytest.raises(
             NotImplementedError,
-            match=r"model: the maximum number of comparisons of a .* is not known",
+            match=r"max_comparisons: expected None for a .*, got 50; use a DecisionGraph",
         ):
             pb.early_exit(model, CAL, max_comparisons=50)
         return

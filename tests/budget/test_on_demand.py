@@ -324,7 +324,7 @@ def test_the_ledger_survives_a_function_that_fails():
         assert error.source == last
         assert error.acquired == first[: [entry.source for entry in first].index(last)]
         assert caught.value.__cause__ is not None
-    with pytest.raises(pb.acquisition.AcquisitionError, match="mapping of the features"):
+    with pytest.raises(pb.acquisition.AcquisitionError, match="mapping of features"):
         pb.acquisition.predict_with_acquisition(
             model, {"all": lambda: 3}, cost_groups={"all": ["age", "sky", "wind"]}
         )

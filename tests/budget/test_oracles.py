@@ -286,8 +286,8 @@ def test_answers_that_contradict_certain_ones():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "budget: expected a number, or n_repeats for each annotator"),
-        ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number, or n_repeats"),
+        ({}, "budget: expected a number unless n_repeats limits each annotator"),
+        ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number unless n_repeats"),
         ({"budget": -1}, r"budget: expected a number in \[0"),
         ({"budget": 1, "query_costs": 0}, r"query_costs\['a'\]: expected a number in \(0"),
         (
@@ -307,7 +307,7 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "criterion": "loss"}, "criterion: expected"),
         (
             {"budget": 1, "classes": None},
-            "classes: expected two or more classes, got None and no annotator model",
+            "classes: expected two or more classes, got None; pass classes",
         ),
         ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more distinct values"),
         ({"budget": 1, "classes": "no"}, "classes: expected a sequence"),

@@ -386,13 +386,13 @@ def test_wrong_options(options, message):
 
 @pytest.mark.full
 def test_wrong_calls():
-    with pytest.raises(TypeError, match="expected a budget, got none of them"):
+    with pytest.raises(TypeError, match="expected one of them, got None"):
         pb.fit_within_budget(X, TWO)
     with pytest.raises(TypeError, match="mean_comparisons: expected a number"):
         pb.fit_within_budget(X, TWO, mean_comparisons="ten")
     with pytest.raises(TypeError, match="y: expected classes or numbers"):
         pb.fit_within_budget(X, mean_comparisons=5)
-    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
+    with pytest.raises(ValueError, match="feature_costs: expected feature costs"):
         pb.fit_within_budget(X, TWO, mean_feature_cost=3.0)
     with pytest.raises(ValueError, match="cost_groups: expected None without mean_feature_cost"):
         pb.fit_within_budget(X, TWO, mean_comparisons=5, cost_groups=[[0, 1]])
