@@ -16,7 +16,7 @@ SCORE = X[:, 0] + 0.1 * X[:, 1] * X[:, 3] + np.sin(X[:, 4]) + 0.5 * RNG.normal(s
 TWO, THREE = SCORE > 0.2, np.digitize(SCORE, [-0.5, 0.5])
 WORDS = np.array(["ash", "elm", "oak"])[THREE]
 ADATREE = pb.observation.adatree2()
-SHALLOW = {"max_depth": 2, "min_samples_leaf": 20, **PLAIN}
+SHALLOW = {"max_depth": 2, "min_samples_leaf": 20}
 CHAIN = partial(pb.fit_adaboost, n_estimators=6)
 
 #: Builders whose models are graphs, by names; each is given X.
@@ -60,10 +60,10 @@ OTHERS = {
         X, SCORE, task="regression", n_estimators=5, rng=0
     ),
     "stagewise": lambda X: pb.fit_gradient_boosting(
-        X, TWO, loss="log_loss", n_estimators=5, **SHALLOW
+        X, TWO, loss="log_loss", n_estimators=5, **SHALLOW, **PLAIN
     ),
     "stagewise, numbers": lambda X: pb.fit_gradient_boosting(
-        X, SCORE, loss="squared_error", n_estimators=5, **SHALLOW
+        X, SCORE, loss="squared_error", n_estimators=5, **SHALLOW, **PLAIN
     ),
     "probit": lambda X: pb.fit_probitboost(X, TWO, max_iter=9),
     "probit tree": lambda X: pb.fit_probit_tree(

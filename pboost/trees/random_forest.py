@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ from pboost.values import (
     Bar,
     FloatArray,
     bar_of,
+    check_choice,
     check_flag,
     check_integer,
     generator_state,
@@ -47,6 +48,13 @@ from pboost.values.options import FitOptions, Option, builder
 BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
 #: Tolerance for equal class shares, and for equal means of targets that are scaled to at most 1.
 SAME_MEAN = 1e-6
+
+
+def check_features(name: str, max_features: object) -> object:
+    """Reject texts other than the choices; numbers are checked once the features are known."""
+    if isinstance(max_features, str):
+        check_choice(name, max_features, (*get_args(Auto), *get_args(FeatureCount)))
+    return max_features
 
 
 class BagOptions(TypedDict, total=False):
@@ -65,7 +73,7 @@ class BagOptions(TypedDict, total=False):
         rows.
     """
 
-    max_features: Annotated[Auto | FeatureCount | float | None, Option("auto")]
+    max_features: Annotated[Auto | FeatureCount | float | None, Option("auto", check_features)]
     bootstrap: Annotated[bool, Option(True, check_flag)]
     max_samples: Annotated[float | int | None, Option(None, check_bag)]
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from command_line import assert_one_line, frame
+from shallow import PLAIN as WITHOUT_CHOICES
 
 import pboost as pb
 
@@ -177,6 +178,8 @@ def test_stagewise_of_two_labels(csv_file, pboost_main, options):
     assert pboost_main("evaluate", *arguments, "--cv", 2)[::2] == (0, "")
 
 
+#: `WITHOUT_CHOICES` on the command line.
+PLAIN = "--random-strength 0 --subsample none"
 NUMBERS = {
     "--model cart --task regression --max-depth 3": partial(
         pb.fit_cart, task="regression", max_depth=3
@@ -187,11 +190,11 @@ NUMBERS = {
     "--model random-forest --task regression --n-estimators 5": partial(
         pb.fit_random_forest, task="regression", n_estimators=5, rng=0
     ),
-    "--model gradient-boosting --task regression --n-estimators 9": partial(
-        pb.fit_gradient_boosting, loss="squared_error", n_estimators=9
+    f"--model gradient-boosting --task regression --n-estimators 9 {PLAIN}": partial(
+        pb.fit_gradient_boosting, loss="squared_error", n_estimators=9, **WITHOUT_CHOICES
     ),
-    "--model gradient-boosting --loss squared_error --n-estimators 9": partial(
-        pb.fit_gradient_boosting, loss="squared_error", n_estimators=9
+    f"--model gradient-boosting --loss squared_error --n-estimators 9 {PLAIN}": partial(
+        pb.fit_gradient_boosting, loss="squared_error", n_estimators=9, **WITHOUT_CHOICES
     ),
 }
 

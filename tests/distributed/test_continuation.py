@@ -208,8 +208,8 @@ def refused():
             ValueError,
             "expected the rows of the first fit in the same order",
         ),
-        (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
-        (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
+        (hinge, {"n_estimators": 2}, missing, "loss: hinge requires all rows"),
+        (exact, {"n_estimators": 2}, missing, "search: 'exact' requires"),
         (
             words,
             {"n_estimators": 2},

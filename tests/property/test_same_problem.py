@@ -145,7 +145,7 @@ COUNTED = (
 )
 MULTIPLES = (
     '``l2_regularization="auto"`` and ``leaf_shrinkage`` in gradient boosting. Their unit is the '
-    "largest number of which all weights are multiples"
+    "greatest common divisor of the weights"
 )
 IN_UNIT = (
     "``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` are in the unit of the "

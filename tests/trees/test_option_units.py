@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shallow import fit_shallow
+from shallow import PLAIN, fit_shallow
 
 import pboost as pb
 from pboost.losses import LOSSES
@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import fits  # noqa: E402
 
-ONE = {"n_estimators": 1, "learning_rate": 1.0, "init": "zero", "max_delta_step": None}
+ONE = {"n_estimators": 1, "learning_rate": 1.0, "init": "zero", "max_delta_step": None, **PLAIN}
 HALVES = np.repeat([[0.0], [1.0]], 5, axis=0)
 NUMBERS = np.repeat([-1.0, 1.0], 5)
 
