@@ -179,7 +179,7 @@ class RandomForestRegressor(Regressor, Applied, Bagged):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = RandomForestRegressor(n_estimators=50, random_state=0).fit(X, y)
     >>> print(round(forest.oob_score_, 2))
-    0.42
+    0.4
     """
 
     builder = staticmethod(pb.fit_random_forest)
