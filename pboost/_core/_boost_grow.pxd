@@ -431,42 +431,37 @@ cdef inline void grow_together(Round* r) noexcept nogil:
 
 
 cdef inline void sum_words(
-    const Round* r, Py_ssize_t start, Py_ssize_t stop, double* gradient, double* curvature
+    const Round* r, const int64_t* words, const int64_t* low, Py_ssize_t start, Py_ssize_t stop,
+    double* gradient, double* curvature
 ) noexcept nogil:
-    """Sum the packed gradients and Hessians of a range of listed rows (OUT gradient, curvature)."""
+    """Sum the words (n_rows,) of a range of listed rows, and their second words unless `low` is NULL.
+
+    OUT gradient, curvature.
+    """
     cdef Py_ssize_t i
-    cdef int64_t words, low
-    cdef double unit = 1.0 if r.low == NULL else <double>LOW_UNIT
+    cdef int64_t first, second
+    cdef double unit = 1.0 if low == NULL else <double>LOW_UNIT
     gradient[0] = curvature[0] = 0.0
     while start < stop:
-        words = low = 0
+        first = second = 0
         for i in range(start, min(start + r.block, stop)):
-            if r.low == NULL:
-                words += r.packed[i]
-            else:
-                words += r.packed[r.rows[i]]
-                low += r.low[r.rows[i]]
-        gradient[0] += gradient_in(words) * unit + gradient_in(low)
-        curvature[0] += curvature_in(words) * unit + curvature_in(low)
+            first += words[r.rows[i]]
+            if low != NULL:
+                second += low[r.rows[i]]
+        gradient[0] += gradient_in(first) * unit + gradient_in(second)
+        curvature[0] += curvature_in(first) * unit + curvature_in(second)
         start += r.block
 
 
-cdef inline void refill_nodes(const Round* r) noexcept nogil:
-    """Distribute the listed rows among the nodes of a tree, and replace the sums of the nodes."""
+cdef inline void sum_nodes(const Round* r, const int64_t* words, const int64_t* low) noexcept nogil:
+    """Replace the sums of the nodes by sums of these words, see `sum_words`."""
     cdef Node* node
     cdef Node* below
-    cdef Py_ssize_t e, n = r.state.nodes
-    r.node.start, r.node.stop = 0, <int32_t>r.n
-    for e in range(n):  # parents first
-        node = r.node + e
-        if node.child >= 0:
-            below = r.node + node.child
-            below[0].start, below[1].stop = node.start, node.stop
-            below[0].stop = below[1].start = node.start + <int32_t>part_node(r, node, True)
-    for e in range(n - 1, -1, -1):
+    cdef Py_ssize_t e
+    for e in range(r.state.nodes - 1, -1, -1):  # children first
         node = r.node + e
         if node.child < 0:
-            sum_words(r, node.start, node.stop, &node.gradient, &node.curvature)
+            sum_words(r, words, low, node.start, node.stop, &node.gradient, &node.curvature)
         else:
             below = r.node + node.child
             node.gradient = below[0].gradient + below[1].gradient

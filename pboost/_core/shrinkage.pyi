@@ -13,6 +13,7 @@ def leaf_sums(
     weights: NDArray[Any] | None,
     sums: NDArray[Any],
 ) -> None: ...
+def sum_all(arrays: object) -> None: ...
 def shrink_leaves(
     nodes: NDArray[Any],
     children: NDArray[Any],

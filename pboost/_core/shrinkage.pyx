@@ -4,14 +4,15 @@ See `Rounds` in trees/tree_rounds.py, whose arrays are used during one call. Sum
 integers, so they do not depend on the order of the rows.
 """
 from pboost._core._address cimport to_read, to_write
+from pboost._core._boost_grow cimport sum_nodes
 from pboost._core._boost_leaf cimport OF_GRADIENT, OF_WIDE, Rows, scale_of
-from pboost._core._boost_read cimport read_rows, residual_of
-from pboost._core._boost_round cimport Node
+from pboost._core._boost_read cimport read_round, read_rows, residual_of
+from pboost._core._boost_round cimport Node, Round
 from pboost._core._boost_shrink cimport (
     MOST_SQUARE, LeafSums, Shrink, Spread, Squares, leaf_sums_part, shrink_tree, squares_part,
 )
 from pboost._core._team cimport Threads, run_ranges, team_at
-from pboost._core.types cimport int32_t
+from pboost._core.types cimport int32_t, int64_t
 
 
 def square_scale(bint is_wide, bint is_weighted, Py_ssize_t n_copies):
@@ -71,6 +72,17 @@ def leaf_sums(arrays, nodes, const double[::1] squares, weights, double[:, ::1] 
     all.value, all.found = &units[0], &sums[0, 1]
     with nogil:
         run_ranges(team, 0, n, share, leaf_sums_part, &all)
+
+
+def sum_all(arrays):
+    """Replace the sums of the nodes by the sums of all rows, with the words `all_packed` and `all_low`."""
+    cdef Round r = read_round(arrays, NULL)
+    cdef const int64_t* words = <const int64_t*>to_read(arrays.all_packed, sizeof(int64_t))
+    cdef const int64_t* low = NULL
+    if arrays.is_wide:
+        low = <const int64_t*>to_read(arrays.all_low, sizeof(int64_t))
+    with nogil:
+        sum_nodes(&r, words, low)
 
 
 def shrink_leaves(

@@ -212,9 +212,9 @@ class ShardedRounds(Rounds):
         else:
             totals = self.talk.ask(packed).total
         self._packed = packed
+        self.is_drawn = drawn is not None and totals[2] > 0
         if not totals[2]:  # no row is drawn
             totals = self.talk.ask(packed._replace(drawn=None)).total
-        self.n_listed = int(totals[2])
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
         #: Results for the leaves, if the last splits returned them.
@@ -245,20 +245,19 @@ class ShardedRounds(Rounds):
         if self.max_leaf_nodes:
             self._keep_best()
 
-    def _refill(self) -> None:
-        """Distribute all rows among the leaves of a tree that was grown on a sample of the rows."""
+    def _sum_all(self) -> None:
+        """Replace the sums of the nodes by the sums of all rows, which come with the leaves."""
         node = self.node[: int(self.state["nodes"])]
         leaves = np.flatnonzero(node["feature"] < 0)
-        answer = self.talk.ask(GatherLeaves(self._key[leaves]))
-        total, sums = np.split(answer.total, [len(answer.total) - 3 * len(leaves)])
-        self._ends = Answer(total, answer.maxima)
-        n_rows, node["gradient"][leaves], node["curvature"][leaves] = sums.reshape(3, -1)
-        node["start"], node["stop"][leaves] = 0, n_rows
+        if self._ends is None:
+            self._ends = self.talk.ask(GatherLeaves(self._key[leaves]))
+        total, sums = np.split(self._ends.total, [len(self._ends.total) - 2 * len(leaves)])
+        self._ends = Answer(total, self._ends.maxima)
+        node["gradient"][leaves], node["curvature"][leaves] = sums.reshape(2, -1)
         for e in np.flatnonzero(node["feature"] >= 0)[::-1].tolist():  # children first
             below, above = node[node["child"][e] : node["child"][e] + 2]
-            for name in ("gradient", "curvature", "stop"):
+            for name in ("gradient", "curvature"):
                 node[name][e] = below[name] + above[name]
-        self.list_rows(self.used_rows)
 
     def _is_pooled(self, opened: Array) -> bool:
         """Return whether the splits of open nodes are chosen by their total gain."""
@@ -351,13 +350,20 @@ class ShardedRounds(Rounds):
         """Split nodes and return their open children. With `is_last`, no other node is open."""
         is_counted = not self._is_pooled(batch)
         is_last = is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
-        halves = self._halves(batch, is_last and self.n_listed == self.n_used)
+        halves = self._halves(batch, is_last)
         if not halves.mixed[0, 0]:  # the root
             self._leave(batch["node"].astype(np.intp))
             batch["n_below"], self._ends = -1, None
+        was_counted = False
         while len(bad := self._too_small(batch, halves)):
             some, rows = batch[bad], None
+            if was_counted:  # rows that are not drawn can be on the other side
+                self._leave(some["node"].astype(np.intp))
+                self._free += [slot for slot in some["slot"].tolist() if slot >= 0]
+                batch["n_below"][bad] = -1
+                break
             if is_counted:
+                was_counted = True
                 command = Tallied(self._key[some["node"]])
                 rows = self.talk.ask(command).total.astype(np.int32)
             self._cut(some, False, rows)
@@ -391,7 +397,8 @@ class ShardedRounds(Rounds):
             leaves = np.concatenate([self._key[made], children])
         answer, n = self.talk.ask(SplitNodes(*arguments, self._wants_squares, leaves)), len(leaves)
         self._ends = None
-        split_sums, end_sums = answer.total, n * (3 if self.steps.shrinkage else 1)
+        split_sums = answer.total
+        end_sums = n * (1 + 2 * (self.steps.shrinkage > 0) + 2 * self.is_drawn)
         if n:
             split_sums, of_ends = np.split(split_sums, [len(split_sums) - end_sums])
             self._ends = Answer(of_ends, answer.maxima[3 * k :].reshape(n, 4))

@@ -329,8 +329,6 @@ class RoundShard:
         self._has_slopes = self._has_words = False
         self._begun_as: Quantise | None = None
         self._spans: list[tuple[int, int]] = []
-        #: Splits of the current tree so far.
-        self._splits = list[SplitNodes]()
         self._leaves = np.empty((0, 2), dtype=np.int64)
 
     merge = staticmethod(TreeShard.merge)
@@ -616,7 +614,7 @@ class RoundShard:
             self._begun_as = None
             return None
         arrays = self._rounds
-        self._splits, self._class = [], command.of_class
+        self._spans, self._class = [(0, len(self._listed))], command.of_class
         self._is_shrunk = command.square_scale > 0
         arrays.list_rows(self._listed)
         self._has_words = not self._is_past
@@ -633,18 +631,18 @@ class RoundShard:
                 arrays.note_squares(command.gradient, command.square_scale)
             boost.pack(arrays, command.gradient, command.curvature)
         self._draw(command.drawn)
-        if self._drawn is not None:
-            (arrays.draw_rows if self._has_words else arrays.list_rows)(self._drawn)
-        self._spans = [(0, arrays.n_listed)]
+        if self._drawn is not None and self._has_words:
+            arrays.leave_out(self._drawn)
         self._has_slopes = False
         if not is_asked:
             return None
         totals, (squares, masses) = self._room(3, 1)
-        squares[2] = arrays.n_listed
+        rows = self._listed if self._drawn is None else self._drawn
+        squares[2] = len(rows)
         spans = self._spans_of([0])
         boost.count(arrays, spans, masses)
         if command.square_scale:
-            squares[1] = arrays.squares[arrays.rows[: arrays.n_listed]].sum()
+            squares[1] = arrays.squares[rows].sum()
         if command.wants_squares:
             boost.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares[:1])
         return Answer(totals, _NO_NUMBERS)
@@ -660,16 +658,6 @@ class RoundShard:
         """Return the first and last position of the rows of nodes, shape (k, 2)."""
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
-    def _part(self, command: SplitNodes, counted: IntArray) -> FloatArray:
-        """Partition the rows of nodes, and return the number of rows of each left child."""
-        spans, n_below = self._spans_of(command.node), np.empty(len(command.node))
-        what = command.feature, command.above, counted, self._has_words
-        boost.split(self._rounds, spans, *what, n_below)
-        for (start, stop), n in zip(spans.tolist(), n_below.tolist(), strict=True):
-            middle = start + int(n)
-            self._spans += [(start, middle), (middle, stop)]
-        return n_below
-
     def _draw(self, drawn: DrawnRows | None) -> None:
         """Set the rows on which the next tree is grown; None stands for all rows."""
         self._drawn = None
@@ -679,16 +667,6 @@ class RoundShard:
             is_drawn = RowDraws(self._hashes, drawn.share, drawn.seed).drawn(drawn.number)
             self._drawn = self._listed[is_drawn[self._listed]]
 
-    def _refill(self) -> None:
-        """Distribute all rows among the leaves of a tree that was grown on drawn rows."""
-        if self._has_words:
-            self._rounds.list_again()
-        else:
-            self._rounds.list_rows(self._listed)
-        self._spans = [(0, len(self._listed))]
-        for command in self._splits:
-            self._part(command, np.zeros(len(command.node), dtype=np.int32))
-
     def _split(self, command: SplitNodes, is_asked: bool) -> Answer | None:
         arrays, k = self._rounds, len(command.node)
         spans, is_counted = self._spans_of(command.node), command.counted >= 0
@@ -697,9 +675,12 @@ class RoundShard:
             boost.look_at(arrays, spans[:1], command.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
         n_counted = int(is_counted.sum())
         totals, (numbers, masses) = self._room(3 * k, n_counted if is_asked else 0)
+        what = command.feature, command.above, command.counted, self._has_words
+        boost.split(arrays, spans, *what, numbers[:k])
         first = len(self._spans)
-        numbers[:k] = self._part(command, command.counted)
-        self._splits.append(command)
+        for (start, stop), n_below in zip(spans.tolist(), numbers[:k].tolist(), strict=True):
+            middle = start + int(n_below)
+            self._spans += [(start, middle), (middle, stop)]
         ends = self._at_leaves(command.leaves) if len(command.leaves) else None
         if not is_asked:
             return None
@@ -732,8 +713,6 @@ class RoundShard:
         return Answer(counts, _NO_NUMBERS)
 
     def _gathered(self, command: GatherLeaves, is_asked: bool) -> Answer | None:
-        if self._drawn is not None:
-            self._refill()
         answer = self._at_leaves(command.leaves)
         return answer if is_asked else None
 
@@ -756,7 +735,7 @@ class RoundShard:
             nodes["feature"] = -1
             totals = np.column_stack([totals, self._rounds.leaf_sums(nodes)])
         if self._drawn is not None:
-            totals = np.column_stack([totals, np.diff(self._leaves, axis=1), sums[:, 5:]])
+            totals = np.column_stack([totals, sums[:, 5:]])
         return Answer(totals.T.ravel(), sums[:, :4])
 
     def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:

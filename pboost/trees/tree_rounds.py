@@ -139,6 +139,9 @@ class Rounds:
         self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
         self.stack = np.empty(len(self.slot_of), dtype=STACK)
         self.free = np.empty(self.n_slots, dtype=np.int32)
+        #: Whether the current tree is grown on some of the rows; then, the words of all rows.
+        self.is_drawn = False
+        self.all_packed = self.all_low = np.empty(0, dtype=np.int64)
         #: Standard deviation of the jitter of scores, with `random_strength`.
         self.jitter = 0.0
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
@@ -269,8 +272,8 @@ class Rounds:
             self.jitter = self._jitter(self.root_squares(rows))
         self._count_in(*units)
         self._grow_nodes()
-        if self.n_listed < self.n_used:
-            self._refill()
+        if self.is_drawn:
+            self._sum_all()
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]
         self._find_steps(grown, unit)
@@ -281,33 +284,36 @@ class Rounds:
         return grown
 
     def _begin(self, rows: IntArray, of_gradient: float, of_curvature: float) -> None:
-        """Pack the derivatives of all rows in these units, and make a root of the listed rows."""
+        """Pack the derivatives in these units, and make the root of a tree on the listed rows."""
         if self.square_scale:
             self.note_squares(of_gradient, self.square_scale)
         boost.pack(self, of_gradient, of_curvature)
-        if len(rows) < self.n_used:
-            self.draw_rows(rows)
+        self.is_drawn = len(rows) < self.n_used
+        if self.is_drawn:
+            self.leave_out(rows)
         boost.begin(self)
 
-    def draw_rows(self, rows: IntArray) -> None:
-        """List some of the rows, and keep the packed gradients of all rows for `list_again`."""
-        if not self.is_wide:  # otherwise, the packed gradients are in the order of all rows
-            n = self.n_used
-            self.packed_of_all = self.packed[:n].copy()
-            place = rows if n == len(self.y) else np.searchsorted(self.used_rows, rows)
-            self.packed[: len(rows)] = self.packed_of_all[place]
-        self.list_rows(rows)
+    def leave_out(self, rows: IntArray) -> None:
+        """Grow the tree on the listed rows: set the words of other rows to 0, and keep all words.
 
-    def list_again(self) -> None:
-        """List all rows, after the growth of a tree on some of them."""
-        self.list_rows(self.used_rows)
-        if not self.is_wide:
-            self.packed[: self.n_used] = self.packed_of_all
+        Row counts, such as `min_samples_leaf`, and leaf values still refer to all rows.
+        """
+        n = len(self.y)
+        is_out = np.ones(n, dtype=bool)
+        is_out[rows] = False
+        if not len(self.all_packed):
+            self.all_packed = np.zeros_like(self.packed)
+        if self.is_wide:  # words are in the order of all rows
+            self.all_packed[:], self.all_low = self.packed, self.low.copy()
+            self.packed[:n][is_out] = self.low[:n][is_out] = 0
+            return
+        used = slice(n) if self.n_used == n else self.used_rows
+        self.all_packed[used] = self.packed[: self.n_used]
+        self.packed[: self.n_used][is_out[used]] = 0
 
-    def _refill(self) -> None:
-        """Distribute all rows among the leaves of a tree that was grown on some of them."""
-        self.list_again()
-        boost.refill(self)
+    def _sum_all(self) -> None:
+        """Replace the sums of the nodes by the sums of all rows."""
+        shrinkage.sum_all(self)
 
     @cached_property
     def used_rows(self) -> IntArray:

@@ -76,17 +76,23 @@ class Pooled(Grown):
             self.used[*path, 0] = self.used[*path, 1] = frozenset()
             value = rest * own + share * pool
             if self.jitter:
-                depth = len(path)
-                value = [
-                    np.float32(self.jittered(of_level + float(v), depth, cut.feature))
-                    if v == v
-                    else v
-                    for v, cut in zip(value, cuts, strict=True)
-                ]
+                value = self.with_jitter(value, cuts, of_level, len(path))
             if not np.isnan(value).all():
                 k = int(np.nanargmax(value))
                 actual[path] = self.taken(cuts[k], at, path, bounds, float(own[k]))
         return actual
+
+    def with_jitter(self, value, cuts, of_level, depth):
+        """Return the scores with jitter, of the best cut of each number and side only."""
+        best = {}
+        for k, cut in enumerate(cuts):
+            key = (cut.feature, cut.side) if cut.bin is not None else k
+            if value[k] == value[k] and not (key in best and value[best[key]] >= value[k]):
+                best[key] = k
+        scores = np.full(len(value), np.nan, dtype=np.float32)
+        for k in best.values():
+            scores[k] = self.jittered(of_level + float(value[k]), depth, cuts[k].feature)
+        return scores
 
     def taken(self, candidate, rows, path, bounds, gain):
         """Return the cut of a node, and which rows are above."""
@@ -94,12 +100,13 @@ class Pooled(Grown):
             return None
         j = candidate.feature
         here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-        is_above = ~self.is_below(candidate, rows)
+        is_drawn, is_above = self.h[rows] > 0, ~self.is_below(candidate, rows)
+        above = frozenset(here[is_above & (here != hole) & is_drawn].tolist())
+        missing = candidate.side if ((here == hole) & is_drawn).any() else None
+        cut, is_above = self.completed(rows, Cut((gain, 1.0), j, above, missing, candidate.bin))
         if min(is_above.sum(), (~is_above).sum()) < self.min_samples_leaf:
             return Grown.found_cut(self, rows, path, bounds)
-        above = frozenset(here[is_above & (here != hole)].tolist())
-        missing = candidate.side if (here == hole).any() else None
-        return Cut((gain, 1.0), j, above, missing, candidate.bin), is_above
+        return cut, is_above
 
     def is_below(self, candidate, rows):
         here, hole = (

@@ -88,6 +88,7 @@ class Grown:
         mass=None,
         jitter=0.0,
         jitter_key=0,
+        grown_on=None,
     ):
         self.jitter, self.stream = jitter, (jitter_key, number)
         self.feature_costs, self.paid, self.tradeoff = (
@@ -104,6 +105,10 @@ class Grown:
         ]
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
+        self.full = self.g.copy(), self.h.copy()
+        if grown_on is not None:
+            is_out = ~np.isin(np.arange(len(self.g)), grown_on)
+            self.g[is_out] = self.h[is_out] = 0
         self.l2, self.min_child_weight = l2 * self.scale[1], min_child_weight * self.scale[1]
         self.min_split_gain = min_split_gain * (self.scale[0] * self.scale[0] / self.scale[1])
         d = len(columns.codes)
@@ -154,13 +159,16 @@ class Grown:
         own, full = g * g * divisor, h + self.l2
         return kept * kept * (numerator * full - own) + own, divisor * full
 
-    def cuts(self, rows, j):
+    def cuts(self, rows, j, counted):
         """Yield the cuts of a column as codes below; the side of missing rows; the bin; what counts
         of the difference between the sides."""
         here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-        is_missing = (here == hole).any()
+        is_number = not self.columns.special[j] & LEVELS
+        is_missing = self.h[rows[here == hole]].sum() > 0
+        if counted and is_number:  # rows that are not drawn count, too
+            is_missing = (here == hole).any()
         for side in (1, 0) if is_missing else (None,):
-            if self.columns.special[j] & LEVELS:
+            if not is_number:
                 order, apart = self.order(rows, j)
                 missing = self.apart(rows[here == hole], rows) if is_missing else 0.0
                 full = missing
@@ -188,7 +196,7 @@ class Grown:
     def pull(self, rows, j):
         """Return the curvature of the node's own rows that is added to each level."""
         here = self.columns.codes[j, rows]
-        levels = [k for k in range(self.columns.n_bins[j]) if (here == k).any()]
+        levels = [k for k in range(self.columns.n_bins[j]) if self.h[rows[here == k]].sum() > 0]
         parts = [(self.apart(rows[here == k], rows), self.sums(rows[here == k])[1]) for k in levels]
         return self.pull_of(parts, self.spread(rows), len(rows))
 
@@ -200,7 +208,7 @@ class Grown:
             first = rounded(gs / 2.0**18), np.floor(hs / 2.0**18)
             squares = 2.0**18 * rounded(first[0] * first[0] / np.maximum(first[1], 1.0)).sum()
         else:
-            squares = rounded(gs * gs / hs).sum()
+            squares = rounded(gs * gs / np.maximum(hs, 1.0)).sum()
         return squares - g * g / h
 
     def pull_of(self, parts, spread, n_rows):
@@ -226,7 +234,7 @@ class Grown:
         keys, apart = [], {}
         for level in range(self.columns.n_bins[j]):
             some = rows[here == level]
-            if len(some):
+            if self.h[some].sum() > 0:
                 gl, hl = self.sums(some)
                 keys.append((-(gl + pull * (g / h)) / (hl + pull), level))
                 apart[level] = hl / (hl + pull) * self.apart(some, rows)
@@ -304,7 +312,7 @@ class Grown:
         node, best = self.sums(rows), None
         for j in columns:
             here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-            for below, side, b, kept in self.cuts(rows, j):
+            for below, side, b, kept in self.cuts(rows, j, counted):
                 is_below = is_among(here, below) | ((here == hole) & (side == 0))
                 count = int(is_below.sum())
                 if counted and min(count, len(rows) - count) < self.min_samples_leaf:
@@ -317,7 +325,8 @@ class Grown:
                 if score is None:
                     continue
                 if best is None or score[0] * best.score[1] > best.score[0] * score[1]:
-                    above = frozenset(here[~is_below & (here != hole)].tolist())
+                    is_above = ~is_below & (here != hole) & (self.h[rows] > 0)
+                    above = frozenset(here[is_above].tolist())
                     best = Cut(score, j, above, side, b)
         return best
 
@@ -375,13 +384,28 @@ class Grown:
                 self.min_split_gain > 0 and self.gain(rows, cut, bounds) < self.min_split_gain
             ):
                 return None
-            here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
-            is_above = is_among(here, cut.above) if cut.bin is None else here > cut.bin
-            is_above = np.where(here == hole, cut.missing == 1, is_above)
+            cut, is_above = self.completed(rows, cut)
             if min(is_above.sum(), (~is_above).sum()) >= self.min_samples_leaf:
                 self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
                 return cut, is_above
         return None
+
+    def completed(self, rows, cut):
+        """Return a cut with the sides of codes that no drawn row has, and which rows are above."""
+        codes = self.columns.codes[cut.feature, rows]
+        hole, n_bins = self.columns.hole(cut.feature), self.columns.n_bins[cut.feature]
+        missing, above = cut.missing, cut.above
+        is_above = is_among(codes, above) if cut.bin is None else codes > cut.bin
+        if missing is None:
+            hl, hr = (
+                float(self.h[rows[part & (codes != hole)]].sum()) for part in (~is_above, is_above)
+            )
+            missing = int(hr * (1.0 - SAME_MASS) > hl)
+        if cut.bin is None and missing:
+            above |= frozenset(range(n_bins)) - set(codes[self.h[rows] > 0].tolist())
+            is_above = is_among(codes, above)
+        is_above = np.where(codes == hole, missing == 1, is_above)
+        return cut._replace(missing=missing, above=above), is_above
 
     def gain(self, rows, cut, bounds, path=None):
         g, h = self.sums(rows)
@@ -405,20 +429,12 @@ class Grown:
         ]
 
     def split(self, rows, path, cut, is_above, bounds):
-        hl, hr = (float(self.h[part].sum()) for part in (rows[~is_above], rows[is_above]))
-        missing, above, j = cut.missing, None, cut.feature
-        if missing is None:
-            missing = int(hr * (1.0 - SAME_MASS) > hl)
-        if cut.bin is None:
-            above, here = cut.above, set(self.columns.codes[j, rows].tolist())
-            if missing:
-                above |= frozenset(range(self.columns.n_bins[j])) - here
         parts = [rows[~is_above], rows[is_above]]
         of_parts = self.bounds_of(parts, cut, bounds)
         return Node(
-            j,
-            above,
-            missing,
+            cut.feature,
+            cut.above if cut.bin is None else None,
+            cut.missing,
             cut.bin,
             self.h[rows].sum(),
             rows,
@@ -524,13 +540,14 @@ def fit(
             held |= comparing(bounds, t, weight)
         if jitters is not None:
             held["jitter"] = jitters[t]
-        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        rows = np.flatnonzero(weight > 0)
+        held["grown_on"] = None if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
         parts = columns, gradient, curvature, rows, depth, min_samples_leaf, l2, smoothing, bits
         grown = grower(*parts, t + 1, most=min(most, limit), **held)
         nodes = preorder(grown.root)
         if listed is not None:
-            nodes = refill(grown, columns, np.flatnonzero(weight > 0))
+            nodes = with_all(grown)
         values = np.zeros(len(nodes))
         for e, node in enumerate(nodes):
             if node.feature < 0:
@@ -558,18 +575,18 @@ def fit(
     return actual
 
 
-def refill(grown, columns, rows):
-    """Return the nodes of a tree that was grown on some of these rows, with all of them."""
+def with_all(grown):
+    """Return the nodes of a tree that was grown on some of the rows, with the sums of all rows."""
 
-    def filled(node, rows):
+    def summed(node):
         first = second = None
         if node.feature >= 0:
-            is_above = np.array([way_of(node, columns, i)[1] is node.second for i in rows], bool)
-            first, second = filled(node.first, rows[~is_above]), filled(node.second, rows[is_above])
-        curvature = grown.h[rows].sum()
-        return node._replace(rows=rows, curvature=curvature, first=first, second=second)
+            first, second = summed(node.first), summed(node.second)
+        curvature = grown.h[node.rows].sum()
+        return node._replace(curvature=curvature, first=first, second=second)
 
-    grown.root = filled(grown.root, rows)
+    grown.g, grown.h = grown.full
+    grown.root = summed(grown.root)
     return preorder(grown.root)
 
 

@@ -87,7 +87,8 @@ def fit(
     for t in range(n_estimators):
         if bounds is not None:
             held |= twin.comparing(bounds, t, weight)
-        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        rows = np.flatnonzero(weight > 0)
+        held["grown_on"] = None if listed is None else listed[t]
         for k in range(n_classes):
             g, size = residual[k], np.abs(residual[k])
             h = np.maximum(size * (1.0 - size), size * (1.0 / limit))
@@ -106,7 +107,7 @@ def fit(
             grown = twin.Grown(*parts, t * n_classes + k + 1, most=most, **held)
             nodes = twin.preorder(grown.root)
             if listed is not None:
-                nodes = twin.refill(grown, columns, np.flatnonzero(weight > 0))
+                nodes = twin.with_all(grown)
             values = np.zeros(len(nodes))
             for e, node in enumerate(nodes):
                 if node.feature < 0:
