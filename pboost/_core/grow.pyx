@@ -154,7 +154,7 @@ cdef void take_below(const Tree* t, Py_ssize_t e, int64_t* below) noexcept nogil
 
 
 cdef Py_ssize_t take_split(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Copy the split of a node and return its number of left rows."""
+    """Copy the split of a node, and return the number of rows in the left child."""
     cdef Py_ssize_t there = t.ahead_of[e], child = t.ahead[there].child, i
     cdef Node* node = &t.node[e]
     node.missing = t.ahead[there].missing

@@ -167,7 +167,7 @@ static inline int pboost_help(pboost_team *team, int who, int first)
     for (int at = first; at <= team->n_threads; at++) {
         pboost_post *post = team->post + at;
         if (at == 1 + who || !PBOOST_LOAD(&post->is_open)) continue;
-        PBOOST_PLUS(&post->inside, 1); /* from here on, the task of an open post stays valid */
+        PBOOST_PLUS(&post->inside, 1); /* while a thread is counted here, an open task is valid */
         if (PBOOST_LOAD(&post->is_open)) did |= post->work(post->task, who);
         PBOOST_PLUS(&post->inside, -1);
     }

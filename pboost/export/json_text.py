@@ -177,7 +177,7 @@ def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
     )
 
 
-#: Node arrays, with their type and whether there are several numbers per node.
+#: Types of the node arrays, and whether an array has several numbers per node.
 COLUMNS: dict[str, tuple[type, bool]] = {
     "feature": (int, False),
     "threshold": (float, False),

@@ -286,8 +286,8 @@ class ImpurityTree(BestFirst):
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return the score of each split, the class weights below it, and the sorted rows.
 
-        Each array has the dimensions feature and sorted row; each split follows a row. Splits that
-        are not allowed have an infinite score.
+        Each array has a row per feature and a column per sorted row. A split lies between a sorted
+        row and the next one. Splits that are not allowed have an infinite score.
         """
         rows, legal = self.in_order(exit_, features)
         negative, positive = (sums[:, :-1] for sums in self.sums(rows))

@@ -237,7 +237,7 @@ class Writer:
 
 
 class RowsFile:
-    """File of the codes or values (d, n) of a folder, writable in any order."""
+    """File of the codes or values (d, n) of a folder. Its parts can be written in any order."""
 
     def __init__(
         self, path: Path, dtype: str, shape: tuple[int, int], is_kept: bool = False

@@ -166,7 +166,7 @@ def _of_arrow(column: Any) -> Source:
 
 
 def _ordered_values(column: Any) -> Array:
-    """Return ordered categories in their order."""
+    """Return the categories of an ordered column, from the lowest to the highest."""
     if hasattr(column, "unify_dictionaries"):
         column = column.unify_dictionaries()
         if not column.num_chunks:

@@ -419,7 +419,7 @@ def label_positions(classes: Array, member: PartialEvaluator) -> NDArray[np.intp
 
 
 class MemberEvaluator(PartialEvaluator):
-    """Evaluator for a start (K,) plus a weighted sum or mean of the votes of base learners.
+    """Evaluator of an initial value (K,) plus the weighted votes of base learners, or their mean.
 
     With `settles`, features are not requested for a base learner whose predicted class is
     certain, if its vote depends only on this class.
