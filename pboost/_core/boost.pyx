@@ -3,7 +3,8 @@
 A round uses arrays of the caller (see `Rounds` in trees/tree_rounds.py). First call `slopes`, or write the
 gradients and Hessians to the arrays. Then call `pack`, `begin`, `grow` until it returns True, `add_leaves` and,
 for rows that were not used for the tree, `add_others`. If the words of some rows are set to 0 after `pack`, the
-tree is grown on the other rows; then call `shrinkage.sum_all` after `grow`. Results do not depend on the order of rows.
+tree is grown on the other rows; then call `shrinkage.sum_all` after `grow`. Results do not depend on the order
+of rows.
 """
 from libc.math cimport fabs, isfinite, rint
 
@@ -16,7 +17,7 @@ from pboost._core._boost_histogram cimport (
 from pboost._core._boost_gains cimport Sets, gains_of
 from pboost._core._boost_grow cimport (
     Parting, find_cut, grow_together, is_smoothed, list_preorder, make_children, make_root, note_leaf,
-    other_child, part_rows, pieces_of, put_sides, sum_root, sum_words,
+    other_child, part_rows, pieces_of, put_sides, sum_root,
 )
 from pboost._core._boost_leaf cimport (
     IS_OF_MARGIN, N_LOSSES, OF_CURVATURE, OF_GRADIENT, OF_WIDE, SHARES, Far, Leaf, Look, LossPasses, Rows,
@@ -744,26 +745,19 @@ cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
     """Copy the rows of each leaf for `sums`.
 
-    OUT found (k, 5): the bounds that `farthest` returns, the largest weight, and the number of copies; with (k, 7),
-    also the sums of the words `all_packed` and `all_low`.
+    OUT found (k, 5): the bounds that `farthest` returns, the largest weight, and the number of copies.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef double* weight = leaf_weights(arrays, &rows)
-    cdef const int64_t *words = NULL, *low = NULL
     cdef Py_ssize_t i
     cdef Leaf leaf
     cdef Gather all
     check_spans(arrays, spans)
-    if found.shape[1] == 7:
-        words = <const int64_t*>to_read(arrays.all_packed, sizeof(int64_t))
-        low = <const int64_t*>to_read(arrays.all_low, sizeof(int64_t)) if arrays.is_wide else NULL
-    if found.shape[0] != spans.shape[0] or found.shape[1] not in (5, 7):
-        raise ValueError("gather: expected five or seven numbers of each leaf")
+    if found.shape[0] != spans.shape[0] or found.shape[1] != 5:
+        raise ValueError("gather: expected five numbers of each leaf")
     leaf.who, leaf.passes = 0, &loss_passes
     with nogil:
-        for i in range(spans.shape[0] if words != NULL else 0):
-            sum_words(&r, words, low, spans[i, 0], spans[i, 1], &found[i, 5], &found[i, 6])
         for i in range(spans.shape[0]):
             gather_leaf(
                 &r, &rows, &leaf, &all, spans[i, 0], spans[i, 0], weight, spans[i, 1] - spans[i, 0])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import boost, softmax
+from pboost._core import boost, shrinkage, softmax
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import MAX_BINS
 from pboost.data.read.check_xy import times_power
@@ -720,22 +720,24 @@ class RoundShard:
         """Gather the rows of leaves, and return bounds of their losses, weights and copies.
 
         With `leaf_shrinkage`, the sums of squared gradients and of weights follow the copies. If
-        the tree was grown on drawn rows, the numbers of rows and the sums of derivatives are last.
+        the tree was grown on drawn rows, the sums of the derivatives of all rows are last.
         """
         self._leaves = self._spans_of(leaves)
         if self._is_past:
             return None
-        sums = np.empty((len(leaves), 5 if self._drawn is None else 7))
+        sums = np.empty((len(leaves), 5))
         boost.gather(self._rounds, self._leaves, sums)
         sums[:, 0] *= self._sign
-        totals = sums[:, 4:5]
+        totals = sums[:, 4:]
         if self._is_shrunk:
             nodes = np.zeros(len(leaves), dtype=NODE)
             nodes["start"], nodes["stop"] = self._leaves.T
             nodes["feature"] = -1
             totals = np.column_stack([totals, self._rounds.leaf_sums(nodes)])
         if self._drawn is not None:
-            totals = np.column_stack([totals, sums[:, 5:]])
+            of_words = np.empty((len(leaves), 2))
+            shrinkage.word_sums(self._rounds, self._leaves, of_words)
+            totals = np.column_stack([totals, of_words])
         return Answer(totals.T.ravel(), sums[:, :4])
 
     def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:
