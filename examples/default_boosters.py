@@ -8,7 +8,8 @@ test sets. Losses are the log loss and the RMSE, and times are CPU times of a fi
 predictions with one thread. The libraries that are not installed are left out.
 
 Prints reStructuredText tables; ``--rst file`` also writes them to a file. With ``--results file``
-outcomes are stored with the versions of the libraries. The next run reuses those of the peers.
+outcomes are stored with the versions of the libraries. The next run reuses the outcomes of other
+libraries.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from oblique_trees import as_it_is, table
 from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
@@ -76,37 +78,30 @@ def data_sets(folder: Path, most_rows: int) -> Iterator[DataSet]:
 
 def read(folder: Path, name: str, task: str, most_rows: int, target: str | None = None) -> DataSet:
     """Read a file. With `target`, this column is predicted and the class is left out."""
-    with gzip.open(folder / f"{name}.csv.gz", "rt", encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    names = [column.removesuffix("__cat") for column in header]
-    goal = len(header) - 1 if target is None else names.index(target)
-    rows = [row for row in rows if row[goal]]
-    if len(rows) > most_rows:
-        some = np.random.default_rng(0).choice(len(rows), most_rows, replace=False)
-        rows = [rows[i] for i in np.sort(some).tolist()]
-    table = np.array(rows, dtype=object)
-    used = [j for j in range(len(header) - 1) if j != goal]
-    X, categories = np.full((len(rows), len(used)), np.nan), []
-    for k, j in enumerate(used):
-        known, cells = table[:, j] != "", table[:, j]
-        if header[j].endswith("__cat"):
-            categories.append(k)
-            X[known, k] = codes_of(cells[known])
-        else:
-            X[known, k] = cells[known].astype(float)
+    X, categories, labels = as_it_is(folder / f"{name}.csv.gz", most_rows)
+    if target is not None:
+        goal = columns_of(folder / f"{name}.csv.gz").index(target)
+        X = X[~np.isnan(X[:, goal])]
+        X, labels = np.delete(X, goal, axis=1), X[:, goal]
+        categories = tuple(j - (j > goal) for j in categories)
     if task == "regression":
-        y = table[:, goal].astype(float)
+        y = labels.astype(float)
         y = y / y.std()
     else:
-        y = codes_of(table[:, goal])
+        y = codes_of(labels)
         kept = np.bincount(y)[y] >= FEWEST_OF_CLASS
         X, y = X[kept], codes_of(y[kept])
-    return DataSet(f"{name} {target or ''}".strip(), task, X, y, categories)
+    return DataSet(f"{name} {target or ''}".strip(), task, X, y, list(categories))
+
+
+def columns_of(path: Path) -> list[str]:
+    """Return the names of the columns of a file."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        return [name.removesuffix("__cat") for name in next(csv.reader(file))]
 
 
 def codes_of(labels: Array) -> Array:
     """Return the number of each label in sorted order."""
-    labels = labels.astype(str) if labels.dtype.kind == "O" else labels
     return np.unique(labels, return_inverse=True)[1]
 
 
@@ -279,7 +274,7 @@ def loss(task: str, y: Array, predicted: Array) -> float:
     return float(-np.log(np.clip(predicted[np.arange(len(y)), y], 1e-6, 1)).mean())
 
 
-def table(results: Results, names: dict[str, list[str]], peers: list[str]) -> str:
+def comparison(results: Results, names: dict[str, list[str]], peers: list[str]) -> str:
     """Return a table with a row for each task and peer."""
     from scipy.stats import wilcoxon
 
@@ -311,12 +306,7 @@ def table(results: Results, names: dict[str, list[str]], peers: list[str]) -> st
                     f"{cpu:.2f}",
                 ]
             )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    line = "  ".join("=" * width for width in widths)
-    body = [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-    return "\n".join([line, body[0], line, *body[1:], line])
+    return table("Losses and CPU times of pboost relative to other libraries", rows)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -350,7 +340,7 @@ def main(argv: list[str] | None = None) -> None:
     kept = {peer for keys in names.values() for key in keys for peer in results[key]}
     order = list(LIBRARIES)
     peers = sorted(kept - {"pboost"}, key=lambda peer: order.index(peer.split()[0]))
-    publish(table(results, names, peers) + "\n", options.rst)
+    publish(comparison(results, names, peers) + "\n", options.rst)
 
 
 if __name__ == "__main__":

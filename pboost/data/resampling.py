@@ -234,15 +234,14 @@ def make_bags(
     generator: np.random.Generator,
     rounded: Callable[[float], int] = round,
     entries: Entries | None = None,
-    name: str = "max_samples",
 ) -> Bags:
-    """Return the samples for a checked fraction or number of rows; `name` is used in messages."""
+    """Return the samples for a checked fraction or number of rows."""
     replace = check_flag("bootstrap", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     if entries is not None:
         rows = np.unique(entries.rows[rows])
-    size = size_of_bag(bag, replace, len(rows), weights.max(initial=0.0), rounded, name)
+    size = size_of_bag(bag, replace, len(rows), weights.max(initial=0.0), rounded)
     return Bags(rows, weights, size, replace, draw_seed(generator), entries)
 
 
@@ -252,7 +251,6 @@ def size_of_bag(
     n: int,
     heaviest: float,
     rounded: Callable[[float], int] = round,
-    name: str = "max_samples",
 ) -> int:
     """Return the number of rows to draw from n rows of positive weight; check that it is valid."""
     size = rows_of_bag(bag, n, rounded)
@@ -262,8 +260,8 @@ def size_of_bag(
         )
     if not replace and size > n:
         raise ValueError(
-            f"{name}: expected at most {n}, the number of rows of positive weight, for sampling "
-            f"without replacement, got {size}"
+            f"max_samples: expected at most {n}, the number of rows of positive weight, for "
+            f"sampling without replacement, got {size}"
         )
     return size
 

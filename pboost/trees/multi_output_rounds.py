@@ -226,7 +226,7 @@ class VectorRounds(SoftmaxRounds):
 
             self._share(work, len(self.f), len(rows))
         else:
-            others = np.setdiff1d(np.arange(len(self.tree_rounds.y)), rows)
+            others = np.delete(np.arange(len(self.tree_rounds.y)), rows)
             self.tree_rounds.add_each(grown, self.f, grown.value, others)
         self.look()
         return [grown]

@@ -15,7 +15,7 @@ import pboost as pb
 
 @pytest.fixture(scope="module")
 def example():
-    with imported("default_boosters", "table_command") as module:
+    with imported("default_boosters", "oblique_trees", "table_command") as module:
         yield module
 
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 import math
 import struct
 
+from reference.rounds import GOLDEN, mix
+
 WORD = 2**64
-
-
-def mix(x):
-    """Return the output of splitmix64 for a state."""
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % WORD
-    x = (x ^ x >> 27) * 0x94D049BB133111EB % WORD
-    return x ^ x >> 31
 
 
 def bits(value):
@@ -28,7 +23,7 @@ def hash_of(lowest, lowest_of_zero, target):
     """
     total = 0
     for j, pair in enumerate(zip(lowest, lowest_of_zero, strict=True)):
-        own, zero = (mix((bits(v) + 0x9E3779B97F4A7C15 * (j + 1)) % WORD) for v in pair)
+        own, zero = (mix((bits(v) + GOLDEN * (j + 1)) % WORD) for v in pair)
         total += own - zero
     total += mix(bits(math.frexp(target)[0]))
     return mix(total % WORD)
@@ -36,5 +31,5 @@ def hash_of(lowest, lowest_of_zero, target):
 
 def is_drawn(row_hash, number, share, seed):
     """Return whether a row is in a draw."""
-    key = mix((mix(seed) + 0x9E3779B97F4A7C15 * (number + 1)) % WORD)
+    key = mix((mix(seed) + GOLDEN * (number + 1)) % WORD)
     return mix(row_hash ^ key) < share * 2.0**64
