@@ -26,7 +26,7 @@ cdef inline Cut no_cut(const Masses* at) noexcept nogil:
 
 
 cdef inline Cut* begin_feature(const Round* r, const Masses* at, Cut* own, Cut* best) noexcept nogil:
-    """Return where to collect the best split of a feature: with jitter apart from those of others."""
+    """Return where to store the splits of a feature: `best`, or with jitter `own`."""
     if r.jitter == 0.0:
         return best
     own[0] = no_cut(at)
@@ -34,7 +34,7 @@ cdef inline Cut* begin_feature(const Round* r, const Masses* at, Cut* own, Cut* 
 
 
 cdef inline void end_feature(const Round* r, const Node* node, const Cut* own, Cut* best) noexcept nogil:
-    """With jitter, compare the best split of a feature with those of the features before it."""
+    """With jitter, keep the better of the best splits of this feature and of the features before it."""
     if r.jitter != 0.0:
         keep_better(r, node, own, best)
 

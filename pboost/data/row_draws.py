@@ -47,7 +47,7 @@ def row_hashes(columns: SortedColumns | BinnedColumns, target: Array) -> NDArray
 
 
 def bits_of(values: Array) -> NDArray[np.uint64]:
-    """Return the bits of numbers; those of 0 and -0 are equal."""
+    """Return the bits of numbers. 0 and -0 have equal bits."""
     bits: NDArray[np.uint64] = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
     return bits
 

@@ -323,7 +323,7 @@ class Rounds:
 
     @cached_property
     def other_rows(self) -> NDArray[np.intp]:
-        """Rows of weight 0, for example those of a validation set."""
+        """Rows of weight 0, for example validation rows."""
         if self.weight is None:
             return np.empty(0, dtype=np.intp)
         return np.flatnonzero(self.weight <= 0)
