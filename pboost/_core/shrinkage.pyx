@@ -4,15 +4,14 @@ See `Rounds` in trees/tree_rounds.py, whose arrays are used during one call. Sum
 integers, so they do not depend on the order of the rows.
 """
 from pboost._core._address cimport to_read, to_write
-from pboost._core._boost_grow cimport sum_nodes, sum_words
 from pboost._core._boost_leaf cimport OF_GRADIENT, OF_WIDE, Rows, scale_of
-from pboost._core._boost_read cimport read_round, read_rows, residual_of
-from pboost._core._boost_round cimport Node, Round
+from pboost._core._boost_read cimport read_rows, residual_of
+from pboost._core._boost_round cimport Node
 from pboost._core._boost_shrink cimport (
     MOST_SQUARE, LeafSums, Shrink, Spread, Squares, leaf_sums_part, shrink_tree, squares_part,
 )
 from pboost._core._team cimport Threads, run_ranges, team_at
-from pboost._core.types cimport int32_t, int64_t
+from pboost._core.types cimport int32_t
 
 
 def square_scale(bint is_wide, bint is_weighted, Py_ssize_t n_copies):
@@ -72,34 +71,6 @@ def leaf_sums(arrays, nodes, const double[::1] squares, weights, double[:, ::1] 
     all.value, all.found = &units[0], &sums[0, 1]
     with nogil:
         run_ranges(team, 0, n, share, leaf_sums_part, &all)
-
-
-cdef const int64_t* second_words(arrays) except? NULL:
-    """Return the second words of all rows with wide sums, else NULL."""
-    return <const int64_t*>to_read(arrays.all_low, sizeof(int64_t)) if arrays.is_wide else NULL
-
-
-def sum_all(arrays):
-    """Replace the sums of the nodes by the sums of all rows, with the words `all_packed` and `all_low`."""
-    cdef Round r = read_round(arrays, NULL)
-    cdef const int64_t* words = <const int64_t*>to_read(arrays.all_packed, sizeof(int64_t))
-    cdef const int64_t* low = second_words(arrays)
-    with nogil:
-        sum_nodes(&r, words, low)
-
-
-def word_sums(arrays, const int64_t[:, ::1] spans, double[:, ::1] sums):
-    """Sum the words `all_packed` and `all_low` over the rows of each node (OUT sums (k, 2))."""
-    cdef Round r = read_round(arrays, NULL)
-    cdef const int64_t* words = <const int64_t*>to_read(arrays.all_packed, sizeof(int64_t))
-    cdef const int64_t* low = second_words(arrays)
-    cdef Py_ssize_t i, k = spans.shape[0]
-    if spans.shape[1] != 2 or sums.shape[0] != k or sums.shape[1] != 2:
-        raise ValueError("word_sums: arrays of different sizes")
-    for i in range(k):
-        if not 0 <= spans[i, 0] <= spans[i, 1] <= r.n:
-            raise ValueError("word_sums: expected spans of listed rows")
-        sum_words(&r, words, low, spans[i, 0], spans[i, 1], &sums[i, 0], &sums[i, 1])
 
 
 def shrink_leaves(

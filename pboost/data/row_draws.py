@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import draws
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.values import Array
+from pboost.values import Array, IntArray
 
 #: Odd multipliers of `splitmix64` [1]_, and the increment of its state.
 #:
@@ -71,19 +72,26 @@ class RowDraws(NamedTuple):
     ----------
     hashes : ndarray of uint64, shape (n,)
         See `row_hashes`.
+    rows : ndarray of int32, shape (m,)
+        The rows that can be drawn, in increasing order.
     share : float
-        Expected fraction of the rows in a draw, in (0, 1).
+        Expected fraction of these rows in a draw, in (0, 1).
     seed : int
         Seed of all draws.
     """
 
     hashes: NDArray[np.uint64]
+    rows: IntArray
     share: float
     seed: int
 
-    def drawn(self, number: int) -> NDArray[np.bool_]:
-        """Return whether each row (n,) is in the draw with this number."""
+    def drawn(self, number: int, team: int = 0) -> IntArray:
+        """Return the rows of the draw with this number.
+
+        `team` is the address of the threads, see `Workers`.
+        """
         state = np.array([self.seed, number + 1], dtype=np.uint64)
         (key,) = mix(mix(state[:1]) + STEP * state[1:])
-        limit = np.uint64(int(self.share * 2.0**64))
-        return mix(self.hashes ^ key) < limit
+        drawn = np.empty_like(self.rows)
+        limit = int(self.share * 2.0**64)
+        return drawn[: draws.draw(self.hashes, self.rows, int(key), limit, drawn, team)]

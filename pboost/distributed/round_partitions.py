@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import boost, shrinkage, softmax
+from pboost._core import boost, draws, softmax
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import MAX_BINS
 from pboost.data.read.check_xy import times_power
@@ -664,8 +664,8 @@ class RoundShard:
         if drawn is not None:
             if self._hashes is None:
                 self._hashes = row_hashes(self._columns, self._y)
-            is_drawn = RowDraws(self._hashes, drawn.share, drawn.seed).drawn(drawn.number)
-            self._drawn = self._listed[is_drawn[self._listed]]
+            draws_of_fit = RowDraws(self._hashes, self._listed, drawn.share, drawn.seed)
+            self._drawn = draws_of_fit.drawn(drawn.number, self._rounds.team)
 
     def _split(self, command: SplitNodes, is_asked: bool) -> Answer | None:
         arrays, k = self._rounds, len(command.node)
@@ -736,7 +736,7 @@ class RoundShard:
             totals = np.column_stack([totals, self._rounds.leaf_sums(nodes)])
         if self._drawn is not None:
             of_words = np.empty((len(leaves), 2))
-            shrinkage.word_sums(self._rounds, self._leaves, of_words)
+            draws.word_sums(self._rounds, self._leaves, of_words)
             totals = np.column_stack([totals, of_words])
         return Answer(totals.T.ravel(), sums[:, :4])
 

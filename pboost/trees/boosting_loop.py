@@ -161,6 +161,7 @@ class TableRows:
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
         """Return the object that grows the trees of a round."""
+        self._workers = workers
         f = np.repeat(np.expand_dims(bias, -1), len(self._y), axis=-1)
         make = partial(self._one, growing, workers)
         if not isinstance(growing.loss, Softmax):
@@ -195,13 +196,13 @@ class TableRows:
         if share < 1.0:
             columns = self.problem.columns
             assert isinstance(columns, SortedColumns | BinnedColumns)
-            self._draws = RowDraws(row_hashes(columns, self._y), share, seed)
+            self._draws = RowDraws(row_hashes(columns, self._y), self._rows, share, seed)
 
     def listed(self, number: int) -> Any:
         """Return the rows on which the trees of a round are grown."""
         if self._draws is None:
             return self._rows
-        drawn = self._rows[self._draws.drawn(number)[self._rows]]
+        drawn = self._draws.drawn(number, self._workers.team)
         return drawn if len(drawn) else self._rows
 
     def given_values(self, tree: Tree) -> FloatArray:

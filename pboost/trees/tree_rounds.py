@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import boost, shrinkage, softmax
+from pboost._core import boost, draws, shrinkage, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import LEVELS
@@ -298,22 +298,15 @@ class Rounds:
 
         Row counts, such as `min_samples_leaf`, and leaf values still refer to all rows.
         """
-        n = len(self.y)
-        is_out = np.ones(n, dtype=bool)
-        is_out[rows] = False
         if not len(self.all_packed):
             self.all_packed = np.zeros_like(self.packed)
-        if self.is_wide:  # words are in the order of all rows
-            self.all_packed[:], self.all_low = self.packed, self.low.copy()
-            self.packed[:n][is_out] = self.low[:n][is_out] = 0
-            return
-        used = slice(n) if self.n_used == n else self.used_rows
-        self.all_packed[used] = self.packed[: self.n_used]
-        self.packed[: self.n_used][is_out[used]] = 0
+        if self.is_wide and not len(self.all_low):
+            self.all_low = np.empty_like(self.low)
+        draws.leave_out(self, rows)
 
     def _sum_all(self) -> None:
         """Replace the sums of the nodes by the sums of all rows."""
-        shrinkage.sum_all(self)
+        draws.sum_all(self)
 
     @cached_property
     def used_rows(self) -> IntArray:

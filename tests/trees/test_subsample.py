@@ -9,6 +9,7 @@ from softmax_cases import assert_same_model
 
 import pboost as pb
 from pboost.data.row_draws import RowDraws, row_hashes
+from pboost.threads import Workers
 
 
 def table(n=240, seed=0):
@@ -18,6 +19,10 @@ def table(n=240, seed=0):
     label = np.where(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0, 1, 0)
     X[rng.random(X.shape) < 0.05] = np.nan
     return X, label, rng.integers(1, 4, n).astype(float)
+
+
+def row_numbers(n):
+    return np.arange(n, dtype=np.int32)
 
 
 def fit(X, y=None, **options):
@@ -38,14 +43,16 @@ def test_draws_are_those_of_the_twin():
     expected = [twin.hash_of(lowest[i], zero, y[i]) for i in range(60)]
     assert hashes.tolist() == expected
     for number in range(3):
-        actual = RowDraws(hashes, 0.3, 7).drawn(number)
-        assert actual.tolist() == [twin.is_drawn(h, number, 0.3, 7) for h in expected]
+        actual = RowDraws(hashes, row_numbers(60), 0.3, 7).drawn(number)
+        drawn = [i for i, h in enumerate(expected) if twin.is_drawn(h, number, 0.3, 7)]
+        assert actual.tolist() == drawn
 
 
 def test_draws_of_several_rounds_are_independent():
     X, label, _ = table(5000)
-    draws = RowDraws(row_hashes(pb.data.bin_columns(X), label.astype(float)), 0.4, 0)
-    drawn = np.array([draws.drawn(number) for number in range(30)])
+    hashes, rows = row_hashes(pb.data.bin_columns(X), label.astype(float)), row_numbers(5000)
+    draws = RowDraws(hashes, rows, 0.4, 0)
+    drawn = np.array([np.isin(rows, draws.drawn(number)) for number in range(30)])
     np.testing.assert_allclose(drawn.mean(axis=1), 0.4, atol=0.03)
     np.testing.assert_allclose(np.corrcoef(drawn) - np.eye(30), 0.0, atol=0.07)
     assert np.var(drawn.mean(axis=0)) < 1.2 * 0.4 * 0.6 / 30
@@ -62,9 +69,10 @@ def test_splits_come_from_drawn_rows_and_values_from_all(options):
         options["random_strength"] = 0.0
     model = fit(X, y, **options)
     hashes = row_hashes(pb.data.bin_columns(X), y)
-    drawn = RowDraws(hashes, 0.6, int(np.random.default_rng(0).integers(2**64, dtype=np.uint64)))
-    rows = drawn.drawn(0)
-    alone = fit(X, y, sample_weight=rows.astype(float), **{**options, "subsample": None})
+    seed = int(np.random.default_rng(0).integers(2**64, dtype=np.uint64))
+    rows = RowDraws(hashes, row_numbers(400), 0.6, seed).drawn(0)
+    weight = np.bincount(rows, minlength=400).astype(float)
+    alone = fit(X, y, sample_weight=weight, **{**options, "subsample": None})
     assert model.trees[0].feature.tolist() == alone.trees[0].feature.tolist()
     np.testing.assert_array_equal(model.trees[0].threshold, alone.trees[0].threshold)
     leaf = pb.inspection.apply(model.trees[0], X)
@@ -98,6 +106,19 @@ def test_threads_orders_copies_and_partitions(options):
         [X[k] for k in parts], [label[k] for k in parts], sample_weight=[copies[k] for k in parts]
     )
     assert_same_model(model, fit(source, **options))
+
+
+def test_threads_draw_the_same_rows():
+    """Each thread lists the drawn rows of its ranges, and the lists are then joined."""
+    rng = np.random.default_rng(2)
+    hashes = rng.integers(2**64, size=50_000, dtype=np.uint64)
+    rows = np.flatnonzero(rng.random(50_000) < 0.9).astype(np.int32)
+    draws = RowDraws(hashes, rows, 0.3, 1)
+    with Workers(2) as workers:
+        drawn = draws.drawn(5, workers.team)
+    assert drawn.tolist() == draws.drawn(5).tolist()
+    assert 0.28 < len(drawn) / len(rows) < 0.32
+    assert np.isin(drawn, rows).all() and (np.diff(drawn) > 0).all()
 
 
 def test_the_default_seed_is_zero():

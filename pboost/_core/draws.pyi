@@ -1,0 +1,15 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def draw(
+    hashes: NDArray[Any],
+    rows: NDArray[Any],
+    key: int,
+    limit: int,
+    drawn: NDArray[Any],
+    team: int,
+) -> int: ...
+def leave_out(arrays: object, rows: NDArray[Any]) -> None: ...
+def sum_all(arrays: object) -> None: ...
+def word_sums(arrays: object, spans: NDArray[Any], sums: NDArray[Any]) -> None: ...
