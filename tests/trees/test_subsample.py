@@ -118,7 +118,8 @@ def test_threads_draw_the_same_rows():
         drawn = draws.drawn(5, workers.team)
     assert drawn.tolist() == draws.drawn(5).tolist()
     assert 0.28 < len(drawn) / len(rows) < 0.32
-    assert np.isin(drawn, rows).all() and (np.diff(drawn) > 0).all()
+    assert np.isin(drawn, rows).all()
+    assert (np.diff(drawn) > 0).all()
 
 
 def test_the_default_seed_is_zero():
