@@ -245,12 +245,14 @@ def _numbers(made: Making) -> Iterator[str]:
     """Yield lines that describe the number types and their precision."""
     classes = made.model.classes
     if made.fixed is None:
-        yield "Compile without -ffast-math, with -ffp-contract=off, and on 32-bit x86 with"
-        yield "-msse2 -mfpmath=sse. Scores are then bit-identical to the model."
+        yield "Compile with -ffp-contract=off and without -ffast-math."
+        yield "On 32-bit x86, add -msse2 -mfpmath=sse."
         if not is_exact(made.part):
-            yield "Probabilities use the exponential function and logarithm in this file. Scores"
-            yield "agree to 1e-14 (relative above 1), and classes agree if the lead is more than"
-            yield "1e-12."
+            yield "Probabilities use the exponential function and the logarithm of this file."
+            yield "Scores agree to 1e-14 (relative above 1)."
+            yield "Classes agree if the lead is more than 1e-12."
+        elif made.vote_dtype == "float64":
+            yield "Scores are then bit-identical to the model."
         if made.dtype == "float32":
             yield "Values are float32. Rounding thresholds down to float32 changes no split."
         if made.vote_dtype == "float32":
@@ -261,16 +263,15 @@ def _numbers(made: Making) -> Iterator[str]:
     scale, shift = made.fixed.scale, made.fixed.shift
     yield f"The unit of scores is {scale:.17g}, and the unit of votes is 2**{-shift}."
     if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
-        yield "Scores are the values of the uncalibrated model, minus the value at which the"
-        yield "probability of the second class crosses 1/2."
+        yield "Scores are values of the uncalibrated model minus its value at a probability of 1/2."
     yield f"For a row on the grid, a score is a sum of at most {terms} rounded votes."
     if classes is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
     yield f"The class is equal to the class of the model if {what} is larger than {bound:.6g}."
     if made.fixed.part.exits is not None:
-        yield "With early exits, this holds for the score at the exit of a row, if its scores at"
-        yield "earlier exits were more than twice this bound below their thresholds."
+        yield "With early exits, this holds for the score at the exit of a row."
+        yield "Scores at earlier exits must be more than twice this bound below the threshold."
     if made.uncertain is not None:
         yield f"Number of rows passed as X whose class may differ: {made.uncertain}."
 

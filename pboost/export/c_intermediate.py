@@ -44,7 +44,7 @@ class Tests:
     Attributes
     ----------
     feature : ndarray of int32, shape (n,)
-        Feature of each node, or index in `inputs`.
+        Feature of each node, or index of a sum in `inputs`.
     threshold : ndarray, shape (n,)
         Threshold of each node.
     missing : ndarray of bool, shape (n,)
@@ -79,7 +79,7 @@ class JointExits(NamedTuple):
     each : int
         Number of trees between two positions; 0 for graphs.
     at : ndarray of int32, shape (m,)
-        The positions in order: nodes of a graph, or the index of the next tree.
+        The positions in increasing order: nodes of a graph, or indices of the next tree.
     sure : ndarray of float64, shape (m,)
         Thresholds. Prediction stops if the absolute value, or the lead of the largest value over
         the next, is at least the threshold.
@@ -182,7 +182,7 @@ class AffineMap:
     levels : Indicators or None
         See `Tests`.
     scaled : tuple of two ndarray of float64, shape (n,), or None
-        The arrays `center` and `scale`, or None for 0 and 1.
+        The arrays `center` and `scale`. None stands for centers of 0 and scales of 1.
     absent : ndarray of bool, shape (leaves, K), or None
         Whether a class has no rows in a leaf. Its value is then below the values of other classes.
     """

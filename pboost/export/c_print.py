@@ -28,7 +28,7 @@ from pboost.values import Array, shown
 
 #: Number that stands for a missing value in an int16 row.
 NO_VALUE = -(2**15)
-#: Factor of a stored feature index. Its low bits contain one (SIDE) or two (SET) flags of the node.
+#: Factor of a stored feature index, whose low bits then contain one (SIDE) or two (SET) flags.
 SIDE, SET = 2, 4
 
 #: Reserved names: keywords of C99, C11, C23 and C++, and two macros.
@@ -533,7 +533,7 @@ def _write_affine(code: Code, name: str, part: AffineMap) -> None:
 
 
 def _write_maps(code: Code, name: str, maps: Maps) -> None:
-    """Add the function that computes calibrated probabilities as decision values."""
+    """Add the function that computes the decision values of calibrated probabilities."""
     k, model, n_inputs = maps.n_scores, maps.model, maps.part.n_scores
     write_part(code, f"{name}_of", maps.part)
     lines: list[Lines] = [

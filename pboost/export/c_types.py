@@ -151,7 +151,7 @@ def _least_step(lowest: float, highest: float) -> float:
         span = max(abs(highest), 1.0) * 2.0 ** -int(MOST).bit_length()
     fraction, exponent = np.frexp(span)
     step = float(np.ldexp(1.0, int(exponent) - (fraction == 0.5)))
-    # The rounded ends of the range must fit as well.
+    # The ends of the range must also fit after rounding.
     return step if (highest - lowest) / step < MOST - LEAST - 1 else 2 * step
 
 
@@ -268,7 +268,9 @@ def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     if not is_mean:
         room *= max(1.0, float(slope.max(initial=1.0)))
     fixed = _fixed_walk(walk, grid, room)
-    if is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM:  # a share of 1 must fit
+    if (
+        is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM
+    ):  # a share of 1 must fit into int32
         room *= float(np.ldexp(walk.divisor, fixed.shift)) / 2**30
         fixed = _fixed_walk(walk, grid, room)
     trees = part.at / part.each if is_mean else np.ones(len(slope))
@@ -330,8 +332,8 @@ def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
 def _shift(votes: FloatArray | None, start: float, largest_added: float, terms: float) -> int:
     """Return the largest number of fractional bits for which no sum overflows int32.
 
-    If `votes` (n, 2, 1) is passed, the difference of the two votes of each node must fit as well,
-    because the C file stores only the difference.
+    If `votes` (n, 2, 1) is passed, the difference of the two votes of each node must not
+    overflow either, because the C file stores only the difference.
     """
     largest = largest_added + start
     if votes is not None:
@@ -355,7 +357,7 @@ def _on_grid(tests: Tests, grid: Grid) -> Tests:
 def single_part(part: Part, vote_dtype: str) -> Part:
     """Return a representation for float32 rows, with thresholds rounded down to float32.
 
-    This changes no split. No float32 lies between a threshold and the next smaller float32.
+    This changes no split, because no float32 lies between a threshold and its rounded value.
     """
 
     def single(walk: Walk) -> Walk:
@@ -409,8 +411,8 @@ def folded(model: Model, part: Part) -> Part:
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
         raise NotImplementedError(
-            'dtype: "int16" supports calibration only for graphs, trees and sums of trees without '
-            'early exits; use "float64" or "float32"'
+            'dtype: "int16" supports only calibrated graphs, trees and sums of trees without early '
+            'exits; use "float64" or "float32"'
         )
     if part.is_line:
         slope, intercept = float(model.slope[0]), float(model.intercept[0])

@@ -18,8 +18,8 @@ DIGITS = 17
 def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000) -> str:
     """Return a SQL statement that evaluates a model on the rows of a table.
 
-    The columns of the table must have the feature names of the training data, or ``x0``, ``x1``,
-    ... if there were no names. NULL and categories that did not occur in training are missing
+    The columns of the table must have the feature names of the training data, or ``x0``, ``x1``
+    etc. if there were no names. NULL and categories that did not occur in training are missing
     values. Categories are compared by value. Boolean categories are 1 and 0 in SQL.
 
     Parameters
