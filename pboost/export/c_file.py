@@ -51,7 +51,7 @@ from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
 #: Maximum number of features listed in the header comment.
 MOST_LISTED = 256
-#: Number of rows of the self-test, and probability of a missing value in them.
+#: Number of rows of the self-test, and the probability that a value is missing.
 TEST_ROWS, HOLES = 20, 0.1
 #: Maximum number of features for which test rows are written.
 MOST_TESTED = 1 << 16
@@ -61,7 +61,7 @@ TOLERANCE = 1e-14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Making:
-    """A model and its representation in a C file.
+    """A model and its conversion to a C file.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Making:
     dtype, vote_dtype : str
         Number types of rows and of votes.
     grid, fixed : Grid and Fixed, or None
-        Grid of the features, and model with fixed-point numbers, for int16.
+        For int16, the grid of the features and the fixed-point model.
     uncertain : int or None
         Number of rows in `rows` whose class may differ because of rounding.
     rows : ndarray or None
@@ -104,7 +104,7 @@ class Making:
 
 
 def scores_of(model: Model, rows: FloatArray) -> FloatArray:
-    """Return the decision values or class shares (n, J) of rows with category codes."""
+    """Return the decision values or class shares (n, J) of rows whose categories are codes."""
     X: TableLike = rows
     if model.table is not None:
         X = Features(rows, model.feature_names, model.table)
@@ -116,7 +116,7 @@ def scores_of(model: Model, rows: FloatArray) -> FloatArray:
 
 
 def text_of(made: Making, explain: bool) -> str:
-    """Return the text of the file; `explain` adds the function that writes paths."""
+    """Return the text of the C file. With `explain`, it has a function that writes paths."""
     model, p, upper, n = made.model, made.prefix, made.prefix.upper(), made.part.n_scores
     code = Code(p, made.value, made.total, model.takes_missing)
     write_part(code, p, made.part)
@@ -146,8 +146,8 @@ def text_of(made: Making, explain: bool) -> str:
 def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
     """Return the C functions for decision values, predictions and paths.
 
-    Regressions in fixed point have no predict function. With early exits, the class is predicted
-    from the values at the exit before they are multiplied by a factor and rounded.
+    Regressions in fixed point have no predict function. At an early exit, the class is predicted
+    from values that are not yet scaled and rounded.
     """
     part, p, n, total, model = made.part, made.prefix, made.part.n_scores, made.total, made.model
     row, score = f"(const {made.value} *x", f"{p}_score(x)"
@@ -242,15 +242,17 @@ def _head(made: Making) -> Iterator[str]:
 
 
 def _numbers(made: Making) -> Iterator[str]:
-    """Yield lines on the number types and their precision."""
+    """Yield lines that describe the number types and their precision."""
     classes = made.model.classes
     if made.fixed is None:
-        yield "Compile without -ffast-math, with -ffp-contract=off, and on 32-bit x86 with"
-        yield "-msse2 -mfpmath=sse. Scores are then bit-identical to the model."
+        yield "Compile with -ffp-contract=off and without -ffast-math."
+        yield "On 32-bit x86, add -msse2 -mfpmath=sse."
         if not is_exact(made.part):
-            yield "Probabilities use the exponential function and logarithm in this file. Scores"
-            yield "agree to 1e-14 (relative above 1), and classes agree if the lead is more than"
-            yield "1e-12."
+            yield "Probabilities use the exponential function and the logarithm of this file."
+            yield "Scores agree to 1e-14 (relative above 1)."
+            yield "Classes agree if the lead is more than 1e-12."
+        elif made.vote_dtype == "float64":
+            yield "Scores are then bit-identical to the model."
         if made.dtype == "float32":
             yield "Values are float32. Rounding thresholds down to float32 changes no split."
         if made.vote_dtype == "float32":
@@ -261,17 +263,17 @@ def _numbers(made: Making) -> Iterator[str]:
     scale, shift = made.fixed.scale, made.fixed.shift
     yield f"The unit of scores is {scale:.17g}, and the unit of votes is 2**{-shift}."
     if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
-        yield "Scores are the values of the uncalibrated model, minus the value at which the"
-        yield "probability of the second class crosses 1/2."
+        yield "Scores are values of the uncalibrated model minus its value at a probability of 1/2."
     yield f"For a row on the grid, a score is a sum of at most {terms} rounded votes."
     if classes is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
     yield f"The class is equal to the class of the model if {what} is larger than {bound:.6g}."
     if made.fixed.part.exits is not None:
-        yield "This holds at the exit of a row, if no earlier exit was within twice this bound."
+        yield "With early exits, this holds for the score at the exit of a row."
+        yield "Scores at earlier exits must be more than twice this bound below the threshold."
     if made.uncertain is not None:
-        yield f"Number of rows passed as X within this bound: {made.uncertain}."
+        yield f"Number of rows passed as X whose class may differ: {made.uncertain}."
 
 
 def _columns(made: Making) -> Iterator[str]:
@@ -360,7 +362,7 @@ def _test_rows(made: Making) -> tuple[Array, Array]:
 
 
 def _made_rows(made: Making) -> FloatArray:
-    """Return test rows with values near thresholds, categories and missing values."""
+    """Return random test rows. Numbers are near thresholds, and some values are missing."""
     model, d = made.model, made.model.n_features
     rng = np.random.default_rng(0)
     column_values: list[list[FloatArray]] = [[] for _ in range(d)]
@@ -390,14 +392,14 @@ def _made_rows(made: Making) -> FloatArray:
 
 # The public function
 
-#: Code size in bytes on Cortex-M0 (arm-none-eabi-gcc -Os), for int16 and one output: chains with
-#: one vote per node, other graphs, a single tree, several trees.
+#: Code size in bytes on Cortex-M0 (arm-none-eabi-gcc -Os), for int16 and one output. CHAIN is for
+#: graphs in which both branches of a node lead to the next node.
 CHAIN, GRAPH, TREE, TREES = 101, 108, 104, 132
 #: Additional bytes for several outputs, for each output, for category sets of at most eight
-#: categories or of more; and bytes saved for a regression.
+#: categories, and for larger sets. A regression saves NUMBER bytes.
 SEVERAL, EACH, SMALL_SETS, SETS, NUMBER = 62, 2, 36, 54, 16
-#: The same sizes for models with early exits. Class shares need additional code, and loops over two
-#: or three outputs (FEW) are unrolled.
+#: Code sizes of models with early exits. Class shares need additional code, and compilers unroll
+#: loops over two or three outputs (FEW).
 LEAVING_CHAIN, LEAVING_GRAPH, LEAVING_TREES = 226, 228, 260
 LEAVING_FEW, LEAVING_SEVERAL, LEAVING_SMALL_SETS, LEAVING_SETS = 198, 90, 44, 58
 SHARE, FEW_SHARES, SHARES = 48, 92, 134
@@ -426,16 +428,18 @@ class CFile:
         For int16, the grid of each feature: the number q stands for the value ``offset[j] + step[j]
         * q``.
     scale : float
-        Factor that converts sums of the file to decision values, 1 unless rows are int16. For an
-        isotonic calibration in int16, the result is the decision value of ``model.model`` minus the
+        Factor that converts the integer scores of an int16 file to decision values; otherwise 1.0.
+        With isotonic calibration, the product is the decision value of ``model.model`` minus the
         value at which the probability crosses 1/2.
     bound : float
-        If the absolute decision value (or the lead over the next class) is larger than this bound,
-        the class is equal to the class of `predict`; 0.0 unless rows are int16. For a regression,
-        the largest difference from `predict`. With early exits, this applies to the value at the
-        exit, if no earlier exit was within twice the bound.
+        Bound on rounding errors; 0.0 unless rows are int16. For a regression, it is the largest
+        difference from `predict`. A classifier returns the class of `predict` if the absolute
+        decision value, or the lead over the next class, is larger than the bound. With early exits,
+        this also requires that values at earlier exits were more than twice the bound below the
+        threshold.
     uncertain : int or None
-        For int16, the number of rows of `X` within the bound; None without `X`.
+        For int16 classifiers, the number of rows of `X` whose class may differ from `predict`;
+        None without `X`.
     n_bytes : int or None
         For int16, the approximate size in bytes of code, tables and class labels for Cortex-M0
         (arm-none-eabi-gcc -Os). Above 400 bytes, the error is at most 5 %. Models with early exits
@@ -454,14 +458,14 @@ class CFile:
     n_bytes: int | None = None
 
     def to_grid(self, X: ArrayLike) -> NDArray[np.int16]:
-        """Return rows X (n, n_features) of numbers as int16 numbers for the file.
+        """Convert rows X (n, n_features) to the int16 numbers that the file reads.
 
         Values are rounded to the nearest grid point and clipped to the grid; NaN becomes -32768.
         """
         return self._grid().numbers(np.asarray(X, dtype=np.float64))
 
     def from_grid(self, q: ArrayLike) -> FloatArray:
-        """Return the values of int16 numbers (n, n_features)."""
+        """Convert int16 numbers (n, n_features) back to feature values."""
         return self._grid().values(np.asarray(q))
 
     def _grid(self) -> Grid:
@@ -505,21 +509,21 @@ def to_c(
     prefix : str
         Prefix of all names in the file, a C identifier.
     vote_dtype : {"float64", "float32"}
-        Number type of votes and their sums, with ``dtype="float32"``. "float32" halves the size of
-        the tables, but scores are rounded.
+        Number type of votes and their sums. "float32" requires ``dtype="float32"``. It halves the
+        size of the tables, but scores are rounded.
     X : array_like of shape (n, d), or data frame, optional
         Rows, such as the training data. They are used for the self-test and, with
         ``dtype="int16"``, for the range of each feature unless `ranges` is passed.
     ranges : array_like of shape (d, 2), optional
-        Minimum and maximum of each feature, with ``dtype="int16"``.
+        Minimum and maximum of each feature. Only for ``dtype="int16"``.
     grid_steps : float, or array_like of shape (d,), optional
-        Distance between grid points, with ``dtype="int16"``, such as 1 for the output of an
-        analog-to-digital converter. By default, it is 1 for integer features of `X` whose range
+        Distance between grid points, such as 1 for the output of an analog-to-digital converter.
+        Only for ``dtype="int16"``. By default, it is 1 for integer features of `X` whose range
         fits in 65535 points, and otherwise the smallest power of two for which the range fits.
     explain : bool
-        Whether to add the function ``<prefix>_path(x, at, most)``, for graphs and trees. It writes
-        a number ``2 * node + exit`` for each node on the path of a row to ``at``, but at most
-        ``most`` numbers, and returns the length of the path.
+        Whether to add the function ``<prefix>_path(x, at, most)`` to the file of a graph or of
+        trees. For each node on the path of a row, it writes ``2 * node + exit`` to the array
+        ``at``, which has room for ``most`` numbers. It returns the length of the path.
 
     Returns
     -------
@@ -532,9 +536,9 @@ def to_c(
         If the model contains Python functions or models of other packages; if it is an
         `EarlyExitModel` with a feature cost, or without a graph, forest or gradient boosting model
         inside (export ``model.model`` instead); or if base learners encode the same categorical
-        feature differently, which can happen with more than 255 categories. With "int16", also if
-        splits compare sums of features, or if the model combines other models, has more than 65,536
-        features, or is a calibrated multiclass model or a calibrated model with early exits.
+        feature differently, which can happen with more than 255 categories. "int16" also does not
+        support splits on sums of features, models that combine other models, more than 65,536
+        features, calibrated multiclass models, or calibrated models with early exits.
     ValueError
         If an argument is invalid, or ``dtype="int16"`` is used without `X` and `ranges`.
     OSError
@@ -549,11 +553,10 @@ def to_c(
     With "int16", the number q of feature j stands for ``offset[j] + step[j] * q``. The number
     -32768 stands for a missing value. Thresholds are points of this grid, so splits of rows on the
     grid are exact. Votes are rounded to multiples of 2\ :sup:`-s`, with the largest s for which no
-    sum overflows int32. A sum of T votes is within T 2\ :sup:`-s-1` of the decision value, and the
-    predicted class is the same if the decision value is larger than this bound, which is written in
-    the header comment. A row may stop earlier than in Python if its value is less than twice the
-    bound below the threshold of an exit. At the exit, sums are multiplied by the slopes in 64-bit
-    integers.
+    sum overflows int32. A sum of T votes is within T 2\ :sup:`-s-1` of the decision value. The
+    header comment contains this bound. The predicted class is the same as in Python if the absolute
+    decision value is larger than the bound. A row may stop earlier than in Python if its value is
+    less than twice the bound below the threshold of an exit.
 
     Examples
     --------
@@ -621,7 +624,7 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLik
     if model.n_features > MOST_TESTED:
         raise NotImplementedError(
             f'dtype: "int16" is only supported for at most {MOST_TESTED} features, got '
-            f"{model.n_features}; fit the model to the features that it uses"
+            f"{model.n_features}; fit the model only to the features that it uses"
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     tests = walk.tests
@@ -659,13 +662,13 @@ def c_size(model: Model) -> int:
     """
     part = folded(model, part_of(model))
     compared(part)
-    # The size does not depend on the grid.
+    # Use any grid, because the size does not depend on it.
     grid = Grid(*np.broadcast_to([[0.0], [1.0]], (2, model.n_features)))
     return fixed_size(model, fixed_part(part, grid).part)
 
 
 def fixed_size(model: Model, part: Walk) -> int:
-    """Return the approximate size in bytes of the int16 file, given the fixed-point model."""
+    """Return the approximate size in bytes of the int16 file of a fixed-point model."""
     code = Code("", TYPES["int16"], TYPES["int32"], model.takes_missing)
     write_part(code, "", part)
     return code.n_bytes + _labels(model.classes) + _code(part) - NUMBER * (model.classes is None)

@@ -37,14 +37,14 @@ PLAIN = ("identity", "shares")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests:
-    """The splits of nodes: comparisons with a threshold, or membership in a category set.
+    """The splits of nodes, which have a threshold or a category set.
 
     Arrays are named as in `TreeEnsemble`.
 
     Attributes
     ----------
     feature : ndarray of int32, shape (n,)
-        Feature of each node, or index in `inputs`.
+        Feature of each node, or index of a sum in `inputs`.
     threshold : ndarray, shape (n,)
         Threshold of each node.
     missing : ndarray of bool, shape (n,)
@@ -52,7 +52,7 @@ class Tests:
     category_set : ndarray of int32, shape (n,)
         Index of the category set, or -1 for a threshold.
     sets : ndarray of uint8, shape (n_sets, bytes)
-        Category sets: category b is in a set if bit ``b % 8`` of byte ``b // 8`` is 1.
+        Category sets. Category b is in a set if bit ``b % 8`` of byte ``b // 8`` is 1.
     inputs : Projections or Separators, or None
         The sums of features that splits compare, or None if they compare single features.
     levels : Indicators or None
@@ -72,27 +72,28 @@ class Tests:
 
 
 class JointExits(NamedTuple):
-    """The positions in a graph or a list of trees where prediction can stop early.
+    """The positions in a graph or a list of trees at which prediction can stop early.
 
     Attributes
     ----------
     each : int
         Number of trees between two positions; 0 for graphs.
     at : ndarray of int32, shape (m,)
-        The positions in order: nodes of a graph, or the index of the next tree.
+        The positions in increasing order: nodes of a graph, or indices of the next tree.
     sure : ndarray of float64, shape (m,)
         Thresholds. Prediction stops if the absolute value, or the lead of the largest value over
         the next, is at least the threshold.
     slope : ndarray of float64, shape (m,)
-        Factor of the values of rows that stop there.
+        Factor of the values at each position.
     is_share : bool
-        Whether values are class shares, or the difference of two shares, and are clipped.
+        Whether values are class shares or the difference of two shares, which are clipped.
     unit : int
-        In fixed point, the power of two that divides products with `slope`; otherwise 0.
+        In fixed point, the power of two by which products with `slope` are divided; otherwise 0.
     full_share : int
         In fixed point, the representation of a share of 1.
     even : ndarray of int64, shape (m,), or None
-        In fixed point with several shares, the number that is added to each product.
+        In fixed point with several shares, the number that is added to each product. Shares of
+        1 / J are then unchanged.
     """
 
     each: int
@@ -107,16 +108,17 @@ class JointExits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """A graph or several trees, whose values are added up along the paths of a row.
+    """A graph or several trees. The values on the paths of a row are added up.
 
     Attributes
     ----------
     tests : Tests
         The splits of the nodes.
     next : ndarray of int32, shape (n, 2)
-        Next node of each branch. Negative numbers end the walk, in trees at leaf ``-1 - next``.
+        Next node of each branch. A negative number ends the walk. In a tree, it stands for leaf
+        ``-1 - next``.
     root : ndarray of int32, shape (trees,)
-        First node of each walk, or a leaf as in `next`; -1 for a graph without nodes.
+        First node of each walk, or the number of a leaf as in `next`; -1 for a graph without nodes.
     added : ndarray, shape (n, 2, K) or (leaves, K)
         Values of the exits of a graph, or of the leaves of trees.
     start : ndarray, shape (J,)
@@ -129,7 +131,7 @@ class Walk:
     lead : bool
         Whether the result is the second sum minus the first.
     exits : JointExits or None
-        Positions where prediction can stop early.
+        Positions at which prediction can stop early.
     """
 
     tests: Tests
@@ -180,7 +182,7 @@ class AffineMap:
     levels : Indicators or None
         See `Tests`.
     scaled : tuple of two ndarray of float64, shape (n,), or None
-        The arrays `center` and `scale`, or None for 0 and 1.
+        The arrays `center` and `scale`. None stands for centers of 0 and scales of 1.
     absent : ndarray of bool, shape (leaves, K), or None
         Whether a class has no rows in a leaf. Its value is then below the values of other classes.
     """
@@ -208,7 +210,7 @@ class EnsembleSum:
     members : tuple
         Representations of the base learners.
     link : tuple of str
-        For each base learner, the link that computes the probabilities to add, see `TreeEnsemble`.
+        For each base learner, the link of `TreeEnsemble` that computes the probabilities to add.
         With "vote", 1 is added to the predicted class. With "identity", decision values are added.
     weight : ndarray of float64, shape (members,)
         Weight of each base learner.
@@ -217,7 +219,7 @@ class EnsembleSum:
     start : ndarray of float64, shape (J,)
         Initial values of the sums.
     divisor, lead
-        See `Walk`; the divisor may be a sum of weights.
+        See `Walk`. The divisor may be a sum of weights.
     """
 
     members: tuple[Part, ...]
@@ -260,7 +262,7 @@ class Maps:
 
     @property
     def is_line(self) -> bool:
-        """Whether the result is half the value of a line, without logarithms."""
+        """Whether the only map is a line, so that no logarithm is needed."""
         return self.model.slope is not None and self.n_scores == 1
 
 
@@ -300,20 +302,20 @@ def is_exact(part: Part) -> bool:
 
 # Conversion of graphs and trees
 
-#: NumPy adds more shares than this in another order than the C code.
+#: Maximum number of class shares that NumPy and the C code add in the same order.
 MOST_SHARES = 7
 #: Arrays of a `TreeEnsemble` that define splits.
 TESTS = ("feature", "threshold", "missing", "category_set")
 
 
 def part_of(model: Model) -> Part:
-    """Return the representation of a model; raise a NotImplementedError if it is unsupported."""
+    """Return the representation of a model, or raise a NotImplementedError."""
     return _lower(model)[0]
 
 
 @singledispatch
 def _lower(model: object) -> tuple[Part, str]:
-    """Return the representation of a model, and the link of its decision values."""
+    """Return the representation of a model and the link of its decision values."""
     raise NotImplementedError(f"model: a {type(model).__name__} cannot be exported to C")
 
 
@@ -334,7 +336,7 @@ def _tests(
         missing = np.zeros(len(arrays["feature"]), dtype=np.bool_)
     else:
         missing = arrays["missing"].astype(np.bool_)
-    # A set has only as many bytes as the largest category needs.
+    # Remove the last bytes if they are 0 in all sets.
     words = arrays["sets"].astype("<u8")
     sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
     used = np.flatnonzero(sets.any(axis=0))
@@ -344,7 +346,7 @@ def _tests(
 
 @_lower.register
 def _(graph: DecisionGraph) -> tuple[Part, str]:
-    """Return the `Walk` through a graph, with shared nodes where paths join."""
+    """Return the `Walk` of a graph. Nodes on several paths are stored once."""
     n, k, inputs = graph.n_nodes, graph.n_votes, graph.inputs
     if isinstance(inputs, Oracles):
         raise NotImplementedError(
@@ -365,7 +367,7 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
 
 
 def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
-    """Return a `Walk` through trees, with inner nodes and leaves numbered separately."""
+    """Return the `Walk` of trees. Inner nodes and leaves are numbered separately."""
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
     inner = np.flatnonzero(~is_leaf)
@@ -411,10 +413,10 @@ def _predicts_otherwise(model: object) -> bool:
 
 @_lower.register
 def _(model: EarlyExitModel) -> tuple[Part, str]:
-    """Return the `Walk` with the positions where prediction can stop early."""
+    """Return the `Walk` of the model inside, with the positions of early exits."""
     if model.item is not None:
         raise NotImplementedError(
-            "model: early exits within a feature cost cannot be exported to C; export model.model "
+            "model: early exits with a feature cost cannot be exported to C; export model.model "
             "instead"
         )
     walk, can = part_of(model.model), np.isfinite(model.threshold)
@@ -426,8 +428,8 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
     is_share = isinstance(model.model, Averaged)
     if is_share and model.n_votes > MOST_SHARES:
         raise NotImplementedError(
-            f"model: early exits of class shares with more than {MOST_SHARES} classes cannot be "
-            "exported to C; export model.model instead"
+            f"model: C files support early exits of forests with at most {MOST_SHARES} classes, "
+            f"got {model.n_votes} classes; export model.model instead"
         )
     if isinstance(model.model, DecisionGraph):
         each, joints = 0, np.append(0, joints_of(model.model.next))
@@ -527,12 +529,12 @@ def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any
 
 
 def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
-    """Return a base learner with probabilities that can be added, and its link."""
+    """Return a base learner with a link that computes its probabilities."""
     part, link = of
     if link not in LINKS:
         raise NotImplementedError(
-            f"model: the probabilities of a base learner, a {type(model).__name__}, cannot be "
-            "computed in C"
+            f"model: the probabilities of a {type(model).__name__}, which is a base learner, "
+            "cannot be computed in C"
         )
     if isinstance(part, Walk | EnsembleSum) and link == "shares":
         return replace(part, lead=False), link
@@ -548,7 +550,7 @@ def _(model: OneVsRest) -> tuple[Part, str]:
     parts, links = zip(*of, strict=True)
     if len(set(links)) > 1 or not set(links) <= set(LINKS):
         raise NotImplementedError(
-            "model: its base learners have decision values on different scales, which C files "
+            "model: its base learners have decision values on different scales, which a C file "
             "cannot compare"
         )
     if any(part.n_scores > 1 for part in parts):
@@ -575,7 +577,7 @@ def _(model: Bagging) -> tuple[Part, str]:
     parts = tuple(part for part, _ in _members(models))
     if any(member.classes is not None or _predicts_otherwise(member) for member in models):
         raise NotImplementedError(
-            "model: a bagged regression cannot be exported to C if predictions of its base "
+            "model: a bagged regression cannot be exported to C if the predictions of its base "
             "learners differ from their decision values"
         )
     place = (np.zeros(1, dtype=np.int32),) * n

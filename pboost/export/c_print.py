@@ -26,9 +26,9 @@ from pboost.export.c_intermediate import (
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import Array, shown
 
-#: Missing value in an int16 row.
+#: Number that stands for a missing value in an int16 row.
 NO_VALUE = -(2**15)
-#: Factors of a feature index that is stored together with flags of the node in the low bits.
+#: Factor of a stored feature index, whose low bits then contain one (SIDE) or two (SET) flags.
 SIDE, SET = 2, 4
 
 #: Reserved names: keywords of C99, C11, C23 and C++, and two macros.
@@ -44,9 +44,9 @@ virtual void volatile wchar_t while xor xor_eq NAN INFINITY
 RESERVED = frozenset(KEYWORDS.split())
 #: Maximum length of a prefix: C99 compares only the first 63 characters of identifiers.
 LONGEST_PREFIX = 31
-#: Width of the lines of tables and comments.
+#: Maximum width of the lines of a table.
 WIDTH = 100
-#: Integers below this number are written as decimal numbers.
+#: Floats below this number are written as decimals if they are integers.
 SHORT = 1000
 #: C types by dtype.
 TYPES = {"float64": "double", "float32": "float"} | {
@@ -64,8 +64,7 @@ def check_prefix(prefix: object) -> str:
     received = f"got {shown(prefix)}"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix, re.ASCII):
         raise ValueError(
-            "prefix: expected a C identifier, a letter followed by letters, digits or _, "
-            f"{received}"
+            f"prefix: expected a C identifier (a letter, then letters, digits or _), {received}"
         )
     if len(prefix) > LONGEST_PREFIX:
         raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} characters, {received}")
@@ -95,7 +94,7 @@ def literal(value: Any) -> str:
 
 
 def string(text: str) -> str:
-    """Return a C string literal; bytes that are not plain ASCII are escaped."""
+    """Return a C string literal. Bytes that are not plain ASCII are escaped."""
     characters = (
         chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass")
     )
@@ -103,7 +102,7 @@ def string(text: str) -> str:
 
 
 def plain(text: object) -> str:
-    """Return text for a comment; characters that are not plain ASCII become code points."""
+    """Return text for a comment. Characters that are not plain ASCII become code points."""
     ascii_text = "".join(
         letter if ord(letter) in _PLAIN or letter == '"' else f"<{ord(letter):x}>"
         for letter in str(text)
@@ -144,11 +143,11 @@ def filled_table(what: str, entries: list[str], static: bool = True) -> str:
     return f"{'static ' if static else ''}const {what}[{len(entries)}] = {{\n{body}\n}};"
 
 
-#: Pattern of a function name in c_functions.h. LIBRARY maps names without prefix to functions.
+#: Pattern of a function name in c_functions.h. LIBRARY maps the name to the text of the function.
 CALLED = re.compile(r"\bpboost_(\w+)\(")
 HEADER = Path(__file__).with_name("c_functions.h").read_text(encoding="ascii")
 LIBRARY = {CALLED.findall(text)[0]: text for text in HEADER.split("\n\n") if CALLED.search(text)}
-#: A line of C, a list of lines, or a tuple of indented lines; false values are skipped.
+#: A line of C, a list of lines, or a tuple of indented lines. False values are skipped.
 Lines: TypeAlias = "str | bool | Sequence[Lines] | None"
 
 
@@ -165,7 +164,7 @@ class Code:
     takes_missing : bool
         Whether missing values are supported.
     blocks : list
-        Tables and functions so far.
+        Tables and functions of the file.
     """
 
     prefix: str
@@ -204,7 +203,7 @@ class Code:
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """Text of all blocks."""
         return "\n\n".join(b if isinstance(b, str) else table(*b) for b in self.blocks)
 
 
@@ -225,7 +224,7 @@ def _laid(body: Sequence[Lines], indent: str) -> Iterator[str]:
 
 
 def _write_tests(code: Code, name: str, tests: Tests) -> None:
-    """Add the function ``name_above(x, i)``: the branch of a row at node i."""
+    """Add the function ``name_above(x, i)``, which returns the branch of a row at node i."""
     is_set = tests.category_set >= 0
     has_sets = bool(is_set.any())
     has_sides = code.takes_missing and bool(tests.missing.any()) and tests.inputs is None
@@ -281,7 +280,7 @@ def _write_columns(code: Code, name: str, levels: Indicators | None) -> str:
 
 
 def _write_inputs(code: Code, name: str, tests: Tests) -> None:
-    """Add the function ``name_input(x, k)``, which returns sum k of features."""
+    """Add the function ``name_input(x, k)``, which computes sum k of the features of a row."""
     sums, read = tests.inputs, _write_columns(code, name, tests.levels)
     term = f"const double v = {read.format(f'{name}_term[t]')};"
     if isinstance(sums, Projections):
@@ -321,13 +320,14 @@ def _write_inputs(code: Code, name: str, tests: Tests) -> None:
 
 
 def _write_walk(code: Code, name: str, walk: Walk) -> None:
-    """Add the function that sums the values on the walks of a row.
+    """Add the function that sums the values on the paths of a row.
 
     With early exits, ``name_leave`` computes the sums and returns the factor of the values at the
-    exit. In fixed point, it returns the index of the exit, or the number of exits at the end.
+    exit. In fixed point, it returns the index of the exit. If no exit is taken, this index is the
+    number of exits.
     """
     part, first = walk.exits, list[Lines]()
-    # Whether values at an exit must be computed from the sums of the first trees.
+    # True if values at an exit must be computed from the sums of the first trees.
     is_valued = part is not None and not walk.is_graph and not part.unit
     sums = "s" if walk.lead or is_valued else "h"
     if len(walk.tests) or part is not None:
@@ -367,7 +367,7 @@ def _end_lines(walk: Walk, sums: str) -> list[Lines]:
 
 
 def _graph_lines(code: Code, name: str, walk: Walk, first: list[Lines]) -> Lines:
-    """Return the lines that add the votes of exits; `first` is executed before each node."""
+    """Return the lines that add votes. The lines `first` are executed before each node."""
     n, k, vote = len(walk.tests), walk.added.shape[-1], walk.added
     if not n:
         return None
@@ -405,7 +405,7 @@ def _descent(code: Code, name: str, walk: Walk) -> Lines:
 
 
 def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]) -> Lines:
-    """Return the lines that add leaf values; `first` is executed before each of several trees."""
+    """Return the lines that add leaf values. The lines `first` are executed before each tree."""
     code.table(f"{name}_leaf", walk.added)
     n_trees, n, k = len(walk.root), len(walk.start), walk.added.shape[-1]
     turn = "" if n == k else f"t % {n}" if k == 1 else f" + {k} * (t % {n // k})"
@@ -457,10 +457,10 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lin
 
 
 def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
-    """Return the lines that multiply the values h at an early exit by a factor.
+    """Return the lines that multiply the values at an early exit by a factor.
 
-    Integers are multiplied in 64 bits. Shares are clipped and normalized. Values of rows that reach
-    the end are not multiplied.
+    Integers are multiplied in 64 bits. Shares are clipped and normalized. If a row takes no exit,
+    its values are not multiplied.
     """
     k, each = ("0", "") if n == 1 else ("k", f"for (int k = 0; k < {n}; k++) ")
     first: Lines = f"const double slope = {name}_leave(x, h);"
@@ -492,7 +492,7 @@ def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
 
 
 def _write_affine(code: Code, name: str, part: AffineMap) -> None:
-    """Add linear functions of a row, or of the row and its leaf."""
+    """Add the function that computes linear functions of a row. Each leaf can have its own."""
     (_, k, width), walk = part.coefficient.shape, part.walk
     if walk is not None and len(walk.tests):
         _write_tests(code, name, walk.tests)
@@ -533,7 +533,7 @@ def _write_affine(code: Code, name: str, part: AffineMap) -> None:
 
 
 def _write_maps(code: Code, name: str, maps: Maps) -> None:
-    """Add the decision values that correspond to calibrated probabilities."""
+    """Add the function that computes the decision values of calibrated probabilities."""
     k, model, n_inputs = maps.n_scores, maps.model, maps.part.n_scores
     write_part(code, f"{name}_of", maps.part)
     lines: list[Lines] = [
@@ -572,7 +572,7 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
 
 
 def _write_members(code: Code, name: str, ensemble: EnsembleSum) -> None:
-    """Add the combined decision values of base learners."""
+    """Add the function that combines the decision values of base learners."""
     n, sums = len(ensemble.start), "s" if ensemble.lead else "h"
     width = max((part.n_scores for part in ensemble.members), default=1)
     added = list[Lines]()
@@ -594,7 +594,7 @@ def _write_members(code: Code, name: str, ensemble: EnsembleSum) -> None:
 
 
 def _added_lines(code: Code, name: str, ensemble: EnsembleSum, m: int, sums: str) -> Lines:
-    """Return the lines that add base learner m, whose decision values are in `of`."""
+    """Return the lines that add base learner m. The C array `of` has its decision values."""
     n, place, link = ensemble.members[m].n_scores, ensemble.place[m], ensemble.link[m]
     weight, label = literal(ensemble.weight[m]), "{}"
     if not np.array_equal(place, np.arange(len(ensemble.start))):

@@ -1,4 +1,4 @@
-"""Models in float32 and int16 for small devices, and a simulation of the C computations."""
+"""Conversion of models to float32 and int16, and a simulation of the C code."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pboost.values import Array, FloatArray, IntArray, as_array, shown
 LEAST, MOST = NO_VALUE + 1, 2**15 - 1
 #: Largest sum of votes.
 MOST_SUM = 2**31 - 1
-#: Maximum fractional bits of factors, and the largest factor; products are int64.
+#: Maximum number of fractional bits of factors, and the largest factor. Products are int64.
 MOST_PLACES, MOST_FACTOR = 30, 2.0**29
-#: Largest slope of early exits; sums have fewer fractional bits to make room for it.
+#: Largest slope of early exits. If slopes are larger than 1, sums get fewer fractional bits.
 MOST_SLOPE = 1024
 
 
@@ -75,7 +75,7 @@ def grid_of(
     ranges: ArrayLike | None,
     grid_steps: ArrayLike | None,
 ) -> Grid:
-    """Return a grid for the features that a model uses, from rows X or from ranges.
+    """Return a grid for the features that a model uses, based on rows X or on ranges.
 
     By default, steps are 1 for category codes and for integer features in X if their range fits.
     Otherwise, a step is the smallest power of two for which the range fits.
@@ -151,12 +151,12 @@ def _least_step(lowest: float, highest: float) -> float:
         span = max(abs(highest), 1.0) * 2.0 ** -int(MOST).bit_length()
     fraction, exponent = np.frexp(span)
     step = float(np.ldexp(1.0, int(exponent) - (fraction == 0.5)))
-    # The rounded ends of the range must fit as well.
+    # The ends of the range must also fit after rounding.
     return step if (highest - lowest) / step < MOST - LEAST - 1 else 2 * step
 
 
 def _offset(lowest: float, highest: float, step: float) -> float:
-    """Return 0 if the range fits around 0, otherwise a multiple of the step near the center."""
+    """Return the offset: 0 if the range fits, otherwise a multiple of the step near its center."""
     if np.rint(lowest / step) >= LEAST and np.rint(highest / step) <= MOST:
         return 0.0
     return float(np.rint((lowest / 2 + highest / 2) / step) * step)
@@ -171,7 +171,7 @@ class Fixed:
     part : Walk
         The walk, with int16 thresholds and int32 votes.
     shift : int
-        The unit of votes is 2**-shift.
+        Number of fractional bits of the votes.
     terms : int
         Maximum number of votes that are added for a row.
     scale : float
@@ -191,11 +191,11 @@ class Fixed:
 
 
 def compared(part: Part) -> Walk:
-    """Return the `Walk` of a model; raise a NotImplementedError if int16 does not support it."""
+    """Return the `Walk` of a model, or raise a NotImplementedError if int16 does not support it."""
     if not isinstance(part, Walk):
         raise NotImplementedError(
             'dtype: "int16" supports only graphs, trees and sums of trees, but this model '
-            'adds features or combines other models; use "float64" or "float32"'
+            'is a sum of features or combines other models; use "float64" or "float32"'
         )
     if part.tests.inputs is not None:
         raise NotImplementedError(
@@ -213,15 +213,16 @@ def compared(part: Part) -> Walk:
 def fixed_part(part: Part, grid: Grid) -> Fixed:
     """Return a `Walk` with thresholds on a grid and integer votes.
 
-    The rounded sum differs from the exact sum in units of 2**-shift by at most `terms` / 2. For a
-    chain, the votes of exit 0 are added to the start, and each node adds the difference for exit 1.
+    The rounded sum differs from the exact sum by at most ``terms / 2 * 2**-shift``. If both
+    branches of each node lead to the next node, the votes of exit 0 are added to the start, and
+    exit 1 adds the difference of the two votes.
     """
     walk = compared(part)
     return _fixed_walk(walk, grid) if walk.exits is None else _fixed_exits(walk, walk.exits, grid)
 
 
 def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
-    """Return a `Walk` in fixed point whose sums, times `factor`, do not overflow.
+    """Return a `Walk` in fixed point whose sums do not overflow when multiplied by `factor`.
 
     With early exits, this also holds for the sums at each exit.
     """
@@ -253,9 +254,9 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
 def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     """Return a `Walk` with early exits in fixed point.
 
-    A row stops if its integer sum reaches a threshold. For class shares, the factor of an exit also
-    divides the sum by the number of trees so far. Sums and factors have 31 bits. Thresholds are
-    lowered by the largest rounding error of the sums.
+    A row stops if its integer sum reaches a threshold. Thresholds are lowered by the largest
+    rounding error of the sums. For class shares, the factor of an exit also divides the sum by the
+    number of trees before the exit. Sums and factors have 31 bits.
     """
     is_mean, slope = part.is_share, part.slope.astype(np.float64)
     room = room_of_leads = 1.0 if walk.n_scores == 1 else 2.0  # leads are differences
@@ -267,11 +268,13 @@ def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     if not is_mean:
         room *= max(1.0, float(slope.max(initial=1.0)))
     fixed = _fixed_walk(walk, grid, room)
-    if is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM:  # a share of 1 must fit
+    if (
+        is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM
+    ):  # a share of 1 must fit into int32
         room *= float(np.ldexp(walk.divisor, fixed.shift)) / 2**30
         fixed = _fixed_walk(walk, grid, room)
     trees = part.at / part.each if is_mean else np.ones(len(slope))
-    # Rows with values equal to a threshold must stop in spite of rounding errors.
+    # Lower thresholds, because rows at a threshold must stop in spite of rounding errors.
     wrong = room_of_leads * (trees if is_mean else float(fixed.terms)) / 2
     with np.errstate(over="ignore"):
         sure = np.ceil(np.ldexp(part.sure * trees, fixed.shift) - wrong).clip(0, MOST_SUM)
@@ -293,7 +296,7 @@ def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
 
 
 def _lead(part: Walk, of: FloatArray) -> FloatArray:
-    """Return the sums, or the second minus the first if only the lead is needed."""
+    """Return the values. If the walk only needs the lead, subtract the first from the second."""
     return of[..., 1:] - of[..., :1] if part.lead else of
 
 
@@ -316,7 +319,7 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
 
 
 def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
-    """Return the largest absolute leaf value of each tree; leaves are listed tree by tree."""
+    """Return the largest absolute leaf value of each tree. Leaves are ordered by tree."""
     n_leaves = len(size)
     # The number of leaves of a tree is the number of its inner nodes plus 1.
     inner = np.append(part.root[part.root >= 0], len(part.tests))
@@ -326,15 +329,15 @@ def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
     return np.asarray(np.maximum.reduceat(size, np.cumsum(sizes) - sizes))
 
 
-def _shift(moved: FloatArray | None, start: float, largest_added: float, terms: float) -> int:
+def _shift(votes: FloatArray | None, start: float, largest_added: float, terms: float) -> int:
     """Return the largest number of fractional bits for which no sum overflows int32.
 
-    `moved` contains the votes (n, 2, 1) of a chain. The table stores the difference of the two
-    votes of each node, which must fit as well.
+    If `votes` (n, 2, 1) is passed, the difference of the two votes of each node must not
+    overflow either, because the C file stores only the difference.
     """
     largest = largest_added + start
-    if moved is not None:
-        largest = max(largest, float(np.abs(moved[:, 1] - moved[:, 0]).max(initial=0.0)))
+    if votes is not None:
+        largest = max(largest, float(np.abs(votes[:, 1] - votes[:, 0]).max(initial=0.0)))
     if not largest:
         return 0
     shift = 31 - int(np.frexp(largest)[1]) + 1
@@ -354,8 +357,7 @@ def _on_grid(tests: Tests, grid: Grid) -> Tests:
 def single_part(part: Part, vote_dtype: str) -> Part:
     """Return a representation for float32 rows, with thresholds rounded down to float32.
 
-    This changes no split: a float32 is above a number if and only if it is above the largest
-    float32 that is at most this number.
+    This changes no split, because no float32 lies between a threshold and its rounded value.
     """
 
     def single(walk: Walk) -> Walk:
@@ -392,25 +394,25 @@ def _single_tests(tests: Tests) -> Tests:
 
 
 def folded(model: Model, part: Part) -> Part:
-    """Return a calibrated model as a `Walk` for fixed point; return other models unchanged.
+    """Return a calibrated model as a `Walk` for fixed point. Return other models unchanged.
 
-    For a line, the votes are multiplied by the slope, so that sums are decision values. For an
-    isotonic map, the value at which the probability crosses 1/2 is subtracted, which keeps the
-    predicted class.
+    With Platt scaling, the votes are multiplied by the slope, so that sums are decision values.
+    With isotonic calibration, the value at which the probability crosses 1/2 is subtracted, which
+    keeps the predicted class.
     """
     if not isinstance(model, CalibratedModel):
         return part
     assert isinstance(part, Maps)
     if len(model.classes) > 2:
         raise NotImplementedError(
-            'dtype: "int16" supports only calibrations of two classes, got '
+            'dtype: "int16" supports only calibrated models with two classes, got '
             f'{len(model.classes)} classes; use "float64" or "float32"'
         )
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
         raise NotImplementedError(
-            'dtype: "int16" supports only calibrations of graphs, trees and sums of trees without '
-            'early exits; use "float64" or "float32"'
+            'dtype: "int16" supports only calibrated graphs, trees and sums of trees without early '
+            'exits; use "float64" or "float32"'
         )
     if part.is_line:
         slope, intercept = float(model.slope[0]), float(model.intercept[0])
@@ -426,13 +428,13 @@ def _times(walk: Walk, slope: float, intercept: float) -> Walk:
 
 
 def _crossing(model: CalibratedModel) -> float:
-    """Return the largest value with a probability of at most 1/2."""
+    """Return the largest decision value whose calibrated probability is at most 1/2."""
     knot, share = model.knot, model.share
     above = int(np.searchsorted(share, 0.5, side="right"))
     if above in (0, len(share)):
         label = shown(model.classes[int(above == 0)].item())
         raise NotImplementedError(
-            'dtype: "int16" supports only calibrations whose probabilities cross 1/2; this one '
+            'dtype: "int16" supports only calibrated probabilities that cross 1/2, but this model '
             f'predicts {label} for all rows; use "float64" or "float32"'
         )
     low, high = float(knot[above - 1]), float(knot[above])
@@ -448,10 +450,10 @@ def _crossing(model: CalibratedModel) -> float:
 
 
 class LeftRows(NamedTuple):
-    """Exits (n,) of rows, and their values (n, J) at these exits.
+    """The exit (n,) of each row, and its values (n, J) at this exit.
 
-    For rows that reach the end, `exit` is the number of exits. `near` (n,) is the absolute value at
-    the exit or, if smaller, half the smallest distance to the threshold of an earlier exit.
+    If a row takes no exit, `exit` is the number of exits. `near` (n,) is the absolute value or, if
+    smaller, half the smallest distance to the threshold of an earlier exit.
     """
 
     value: Array
@@ -481,7 +483,7 @@ def sums_of(walk: Walk, rows: Array) -> Array:
 
 
 def _quotient(a: Array, b: int | Array) -> Array:
-    """Return integer quotients rounded towards 0, as in C, for b > 0."""
+    """Return integer quotients, rounded towards 0 as in C. Divisors are positive."""
     quotient: Array = np.sign(a) * (np.abs(a) // b)
     return quotient
 
@@ -507,7 +509,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
     near = np.full(n, np.inf)
 
     def stays(active: NDArray[np.intp], t: int) -> NDArray[np.bool_]:
-        """Return whether each row continues at its next exit, after t trees."""
+        """Return whether each row continues after its next exit, which follows t trees."""
         value[active] = _value_after(walk, total[active], t)
         size, sure = sizes(_plain(value[active])), sure_sizes[passed[active]]
         is_sure = size >= sure
@@ -532,7 +534,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
             if walk.is_graph:
                 total[going] += walk.added[node, exit_]
         if walk.is_graph:
-            active = active[at[active] < 0]  # the others have stopped
+            active = active[at[active] < 0]  # remove rows that have stopped
         else:
             first = width * t % len(walk.start)
             total[active, first : first + width] += walk.added[-1 - at[active]]
@@ -564,7 +566,7 @@ def _plain(value: Array) -> Array:
 
 
 def _value_after(walk: Walk, total: Array, t: int) -> Array:
-    """Return the values (n, J) after t trees; for integers and graphs, these are the sums."""
+    """Return the values (n, J) after t trees. For integers and graphs, return the sums."""
     part = walk.exits
     if part is not None and (walk.is_graph or part.unit):
         return total

@@ -1,4 +1,4 @@
-"""Export of tree models to JSON and import, without rounding."""
+"""Export and import of tree models as JSON, without rounding."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pboost.values.json_texts import parse
 
 #: Name and version of the format that is written and read.
 FORMAT, VERSION = "pboost-trees", 1
-#: Fields with the same name in JSON, and fields with another name in JSON.
+#: Fields that have the same name in `TreeEnsemble` and JSON, and fields with another name.
 PLAIN = ("builder", "aggregation", "link", "comparison", "n_features")
 OURS = {"set": "category_set"}
 #: Maximum size in bytes of a class label or category.
 WIDEST = 1 << 16
-#: Bits of one word of a category set.
+#: Number of bits of an integer in the array of category sets.
 WORD = 64
 #: Maximum memory of the parsed document, as a multiple of the text size.
 MOST_TIMES = 30
-#: Maximum bytes of category arrays: a multiple of the text size, plus a constant. A quarter of it
-#: is the limit for class labels.
+#: Memory limit of categories in bytes: a multiple of the text size, plus a constant. The limit of
+#: class labels is a quarter of it.
 MOST_OF_STRINGS, FREE_OF_STRINGS = 20, 12 << 20
-#: JSON types of class labels and categories, by the kind of their dtype.
+#: JSON types of class labels and categories, for each kind of dtype.
 _TYPES: dict[str, tuple[type, ...]] = {
     "b": (bool,),
     "i": (int,),
@@ -49,8 +49,8 @@ def to_json(
 ) -> str:
     """Return a model as JSON text, in the format described in the user guide.
 
-    All numbers are written so that they are read back as the same float64. The text has no NaN or
-    infinity. It contains category sets, the branches of missing values, and the categories.
+    Numbers are not rounded, and none of them is NaN or infinite. The text also contains category
+    sets, the branches of missing values, and the categories.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def from_json(text: str | bytes) -> TreeEnsemble:
     Returns
     -------
     TreeEnsemble
-        The trees, with arrays bit-identical to those passed to `to_json`.
+        The trees. Their arrays are bit-identical to the exported arrays.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def from_json(text: str | bytes) -> TreeEnsemble:
 
 
 def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
-    """Return the trees of a document; `max_string_bytes` limits the memory of strings."""
+    """Return the trees of a document. `max_string_bytes` limits the memory of strings."""
     trees = document["trees"]
     parts = {name: [tree[name] for tree in trees] for name in (*COLUMNS, "target")}
     columns: dict[str, Any] = {
@@ -177,7 +177,7 @@ def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
     )
 
 
-#: Types of the node arrays, and whether an array has several numbers per node.
+#: Type of each node array, and whether the array has several numbers per node.
 COLUMNS: dict[str, tuple[type, bool]] = {
     "feature": (int, False),
     "threshold": (float, False),
@@ -190,7 +190,7 @@ COLUMNS: dict[str, tuple[type, bool]] = {
 
 
 def _one(name: str, parts: list[object]) -> Any:
-    """Return the parts, or None if all are None."""
+    """Return the parts of all trees, or None if all parts are None."""
     if any((part is None) != (parts[0] is None) for part in parts):
         raise ValueError(f"{name}: expected null in all trees or in none")
     return None if not parts or parts[0] is None else parts
@@ -205,7 +205,7 @@ def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Arr
 
 
 def _numbers(name: str, value: object, kind: type, is_several: bool = False) -> Array:
-    """Return an array of numbers; unlike NumPy, do not convert other types to numbers."""
+    """Return an array of numbers. Unlike NumPy, do not convert other types to numbers."""
     rows = _items(name, value, list) if is_several else [value]
     for row in rows:
         _items(name, row, int, kind)
@@ -252,13 +252,13 @@ def _array(record: dict[str, Any], max_bytes: int) -> Array:
     if dtype.kind == "U" and len(values) * dtype.itemsize > max_bytes:
         raise ValueError(f"values: expected strings of similar lengths, got dtype {dtype}")
     array = np.array(values, dtype=dtype)
-    if array.tolist() != values:  # NumPy has truncated or rounded a value
+    if array.tolist() != values:  # NumPy truncated or rounded a value
         raise ValueError(f"values: expected values that fit into {record['dtype']!r}")
     return array
 
 
 def _of_table(table: Table) -> dict[str, Any]:
-    # All strings are as wide as the longest, because `from_json` makes one array per column.
+    # Give all strings the same dtype, because `from_json` makes one array.
     members = table.members()
     text = np.array(members.pop("category_text").tolist(), dtype=np.str_)
     return {name: _values(array) for name, array in {**members, "category_text": text}.items()}

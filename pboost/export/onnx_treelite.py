@@ -17,7 +17,7 @@ from pboost.values import Array, IntArray, install_hint
 
 
 def needed(package: str, function: str, extra: str) -> Any:
-    """Import a module, or raise ImportError with the name of the extra to install."""
+    """Import a module, or raise an ImportError that names the extra to install."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -26,11 +26,11 @@ def needed(package: str, function: str, extra: str) -> Any:
         raise ImportError(f"{function} needs {name}: {hint}") from error
 
 
-# ONNX: the operator TreeEnsemble of ai.onnx.ml, version 5, in float64
+# Export to ONNX, which uses the operator TreeEnsemble of ai.onnx.ml, version 5, in float64
 
-#: Node modes (x <= threshold, x in a set), sum as aggregation, and no transformation of the sum.
+#: Codes for x <= threshold, x in a set, sum as aggregation, and no transformation of the sum.
 LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0
-#: Versions of the operator sets and of the format.
+#: Versions of the two operator sets and of the ONNX format.
 OPSET, OPSET_ML, FORMAT = 21, 5, 10
 #: Code of the type int64 in ONNX.
 INT64 = 7
@@ -40,7 +40,7 @@ TENSORS = {"nodes_modes", "nodes_splits", "membership_values", "leaf_weights"}
 Step: TypeAlias = tuple[str, list[str], str, dict[str, Any]]
 #: Constant added to class probabilities before normalization, because all may be 0.
 LEAST = 1e-300
-#: Factor of the decision values in the sigmoid, by link.
+#: Factor of the decision values in the sigmoid function, for each link.
 SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
 
@@ -49,10 +49,10 @@ def to_onnx(
 ) -> Any:
     """Return a model as an ``onnx.ModelProto`` with float64 numbers.
 
-    The input is ``X`` (n, d), rows as returned by ``as_tree_ensemble(model).rows(X)``, in which NaN
-    is a missing value. The output ``values`` (n, J) contains the decision values, or the
-    predictions of a regression. Classifiers also have the outputs ``label`` (n,) and, unless the
-    link is "probit" or "none", ``probabilities`` (n, n_classes).
+    The input ``X`` (n, d) contains rows as returned by ``as_tree_ensemble(model).rows(X)``. NaN is
+    a missing value. The output ``values`` (n, J) contains the decision values, or the predictions
+    of a regression. Classifiers also have the output ``label`` (n,) and, unless the link is
+    "probit" or "none", the output ``probabilities`` (n, n_classes).
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ def to_onnx(
     ImportError
         If onnx is not installed: ``pip install "pboosting[onnx]"``.
     TypeError, ValueError
-        See `as_tree_ensemble`; also if there are more than `max_categories` categories.
+        If the sets contain more than `max_categories` categories. See also `as_tree_ensemble`.
 
     Notes
     -----
-    With ``weak_learner=affine()`` and ``weak_learner=linear()``, the sums are computed by a matrix
-    product, after missing values are filled in. ``X`` then contains the rows as numbers. Runtimes
-    may add numbers in another order, so a row whose sum is equal to a threshold up to rounding
-    errors may take the other branch.
+    Models with ``weak_learner=affine()`` or ``weak_learner=linear()`` compare sums of features. The
+    ONNX model replaces missing values and computes the sums by a matrix product. Its input is the
+    original numeric rows. A runtime may add the terms in another order, so a row whose sum is very
+    close to a threshold may take the other branch.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def to_onnx(
 
 
 def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
-    """Return the operators that compute sums of the d features, and the name of the output."""
+    """Return the operators that compute sums of the d features and the name of their output."""
     factor = np.zeros((d, sums.n_inputs))
     of = np.repeat(np.arange(sums.n_inputs), np.diff(sums.start))
     np.add.at(factor, (sums.index, of), sums.coefficient)
@@ -153,7 +153,7 @@ def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[li
 
 
 def _columns(trees: TreeEnsemble) -> dict[str, Any]:
-    """Return the attributes of the operator; trees with K values per leaf are stored K times."""
+    """Return the operator attributes. A tree with K values per leaf is stored K times."""
     walk, K = walks_of(trees), trees.n_added
     tests, n_nodes, n_leaves = walk.tests, len(walk.tests), len(walk.added)
     # A tree with a single leaf is stored as a node whose branches both lead to it.
@@ -166,7 +166,7 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
     def tiled(of_nodes: Array) -> Array:
         return np.tile(np.append(of_nodes, np.zeros(len(alone), of_nodes.dtype)), K)
 
-    # For thresholds, "true" is the first child; for sets, it is the second child.
+    # In ONNX, "true" is the first child for a threshold and the second child for a set.
     is_set = tiled(tests.category_set >= 0)
     attributes: dict[str, Any] = {
         "nodes_modes": np.where(is_set, MEMBER, LEQ).astype(np.uint8),
@@ -229,7 +229,7 @@ def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
 
 
 def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
-    """Return the operators that compute probabilities, or an empty list if unsupported."""
+    """Return the operators that compute probabilities, or [] if the link is unsupported."""
     if trees.link == "shares":
         return [("Identity", ["values"], "probabilities", {})]
     if trees.link == "softmax":
@@ -257,9 +257,9 @@ def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]
     ]
 
 
-# treelite, whose models can be compiled (TL2cgen) or run on a GPU (FIL)
+# Export to treelite. Its models can be compiled (TL2cgen) or run on a GPU (FIL).
 
-#: Postprocessor of treelite and factor of its sigmoid, by link, for models with one value.
+#: Treelite postprocessor and its factor for each link of models with one value.
 OF_ONE = {
     "half log odds": ("sigmoid", 2.0),
     "log odds": ("sigmoid", 1.0),
@@ -271,8 +271,8 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
     """Return a model as a ``treelite.Model`` with float64 numbers.
 
     ``treelite.gtil.predict(treelite_model, rows, pred_margin=True)`` returns the decision values,
-    or class shares. Without `pred_margin`, it returns probabilities if treelite supports the link:
-    half log odds, log odds, and softmax (in float32).
+    or class shares. Without `pred_margin`, it returns probabilities if the link is half log odds,
+    log odds, or softmax, which treelite computes in float32.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
 
 
 def _builder(trees: TreeEnsemble, module: Any) -> Any:
-    """Return a model builder with the postprocessor for the leaf values."""
+    """Return a treelite model builder with the postprocessor of the link."""
     j, n = trees.n_values, trees.n_trees
     of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
     name = of_one if j == 1 else "softmax" if trees.link == "softmax" else "identity_multiclass"
@@ -349,7 +349,7 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
 
 
 def _test(builder: Any, trees: TreeEnsemble, node: int, children: list[int]) -> None:
-    """Add the split of a node."""
+    """Add the split of a node to the treelite model."""
     number = int(trees.category_set[node])
     common = {
         "feature_id": int(trees.feature[node]),

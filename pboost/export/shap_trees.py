@@ -18,7 +18,7 @@ from pboost.values import FloatArray, TableLike, check_integer
 
 
 class Runs(NamedTuple):
-    """Intervals of feature values at a node: thresholds `cut` between them, and their children."""
+    """Intervals of feature values at a node, with thresholds `cut` between them."""
 
     cut: list[float]
     side: list[int]
@@ -30,7 +30,7 @@ class Runs(NamedTuple):
 
 
 def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
-    """Return at least two intervals of category codes for a set. The last may be empty."""
+    """Return at least two intervals of category codes for a set. The last interval may be empty."""
     is_in = np.zeros(MOST_LEVELS + 1, dtype=np.int8)
     is_in[trees.categories(number)] = 1
     is_in[MOST_LEVELS] = (
@@ -41,7 +41,7 @@ def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
 
 
 def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
-    """Return the intervals of all inner nodes, with children before their parents."""
+    """Return the intervals of all inner nodes. Children come before their parents."""
     sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
     runs = {}
     for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():
@@ -52,7 +52,7 @@ def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
 
 
 def _count(trees: TreeEnsemble, runs: dict[int, Runs]) -> int:
-    """Return the number of nodes of the trees with thresholds in place of sets."""
+    """Return the number of nodes after sets are replaced by thresholds."""
     size, below = [1] * trees.n_nodes, (trees.children + trees.start[:, None]).tolist()
     for node, of in runs.items():
         copies = zip(of.copies, below[node], strict=True)
@@ -61,11 +61,11 @@ def _count(trees: TreeEnsemble, runs: dict[int, Runs]) -> int:
 
 
 def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
-    """Return the same trees without category sets; raise a ValueError if there are too many nodes.
+    """Replace category sets by thresholds, or raise a ValueError if there are too many nodes.
 
-    A set becomes a chain of thresholds on the category codes, and its subtrees are repeated for
-    each interval of codes. The weight of a child is divided among its intervals. SHAP values do not
-    depend on this division, because the whole chain uses one feature.
+    A set is replaced by several nodes with thresholds on the category codes. The subtrees are
+    repeated for each interval of codes. The weight of a child is divided among its intervals. SHAP
+    values do not depend on this division, because all these nodes use the same feature.
     """
     if not trees.n_sets:
         return trees
@@ -73,8 +73,8 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     size = _count(trees, runs)
     if size > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {size}, the number of nodes with thresholds on category "
-            f"codes in place of sets, got {max_nodes}; to_json, to_onnx and to_treelite support "
+            f"max_nodes: expected at least {size}, the number of nodes after category sets are "
+            f"replaced by thresholds, got {max_nodes}; to_json, to_onnx and to_treelite support "
             "sets"
         )
     known = np.zeros(trees.n_nodes) if trees.weight is None else trees.weight
@@ -90,7 +90,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     node, children, root = list[int](), list[list[int]](), [0]
     threshold, missing, weight = list[float](), list[int](), list[float]()
     for first in trees.root[:-1].tolist():
-        waiting = [(first, 0, 1.0, -1, 0)]  # node, interval, share of the weight, parent, branch
+        waiting = [(first, 0, 1.0, -1, 0)]  # (node, interval, share of the weight, parent, branch)
         while waiting:
             number, run, share, parent, exit_ = waiting.pop()
             place = len(node) - root[-1]
@@ -129,7 +129,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
 
 # Export to shap and shapiq
 
-#: Minimum weight of a node, relative to its tree: TreeSHAP does not accept empty leaves.
+#: Minimum weight of a node, relative to its tree. TreeSHAP does not accept empty leaves.
 LEAST = 2.0**-30
 
 
@@ -151,19 +151,19 @@ def to_shap(
         mean over these rows. `X` is required for decision graphs, which do not store weights. For a
         soft tree, the observation model defines how a row is divided among the nodes.
     max_nodes : int
-        Maximum number of nodes of the trees. Category sets are converted to thresholds on category
-        codes, and their subtrees are repeated for each interval of codes.
+        Maximum number of nodes of the trees. Category sets increase the number of nodes: they are
+        converted to thresholds on category codes, and subtrees are repeated for each interval.
 
     Returns
     -------
     dict
-        Dictionary with ``trees``, ``base_offset`` and dtypes. The weight of a node without rows is
+        Dictionary with ``trees``, ``base_offset`` and dtypes. A node without rows gets a weight of
         2**-30 times the weight of its tree.
 
     Raises
     ------
     TypeError, ValueError
-        See `as_tree_ensemble`; also if the weights of the nodes are unknown.
+        If the weights of the nodes are unknown. See also `as_tree_ensemble`.
 
     References
     ----------
@@ -242,7 +242,7 @@ def to_shapiq(
     ImportError
         If shapiq is not installed: ``pip install "pboosting[shap]"``.
     TypeError, ValueError
-        See `to_shap`; also if no tree has a split.
+        If no tree has a split. See also `to_shap`.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def to_shapiq(
 
 
 def values_of_sum(trees: TreeEnsemble) -> FloatArray:
-    """Return the contribution of each node to the J sums, shape (n_nodes, J)."""
+    """Return the contribution of each node to the J decision values, shape (n_nodes, J)."""
     value = trees.value
     if trees.target is not None:
         of = trees.by_node(trees.target)
@@ -279,7 +279,7 @@ def values_of_sum(trees: TreeEnsemble) -> FloatArray:
 
 
 def positive_weights(trees: TreeEnsemble) -> FloatArray:
-    """Return positive weights; the weight of a node is the sum over its children."""
+    """Return positive node weights. Each weight is the sum of the weights of the children."""
     assert trees.weight is not None
     start = trees.start
     weight = np.maximum(trees.weight, LEAST * np.maximum(trees.weight[start], LEAST))

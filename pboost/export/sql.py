@@ -11,37 +11,37 @@ from pboost.models.text import MOST
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
 from pboost.values import FloatArray, shown
 
-#: Number of digits that identify a float64, even if a reader does not round to nearest.
+#: Number of digits that identify a float64, even if a database does not round to nearest.
 DIGITS = 17
 
 
 def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000) -> str:
     """Return a SQL statement that evaluates a model on the rows of a table.
 
-    The statement reads the columns by the feature names of training, or ``x0``, ``x1``, ... if
-    there were no names. NULL and categories that did not occur in training are missing values.
-    Categories are compared by value: text, numbers, and 1 and 0 for booleans.
+    The columns of the table must have the feature names of the training data, or ``x0``, ``x1``
+    etc. if there were no names. NULL and categories that did not occur in training are missing
+    values. Categories are compared by value. Boolean categories are 1 and 0 in SQL.
 
     Parameters
     ----------
     model : fitted model of pboost, or TreeEnsemble
         A model that is a sum of trees, or the result of `as_tree_ensemble`.
     table : str
-        Name of the table. Names are quoted in the statement.
+        Name of the table, which is quoted in the statement.
     max_nodes : int
         Maximum number of nodes of the trees that a decision graph is converted to.
 
     Returns
     -------
     str
-        ``SELECT ... AS "value" FROM "table"``. The value is the decision value or, for a
-        regression, the predicted target. If there are several values, their names are ``value_``
-        followed by the class label.
+        A statement ``SELECT ... AS "value" FROM "table"``. The value is the decision value or, for
+        a regression, the predicted target. If there are several values, the class label is added to
+        the name, as in ``value_red``.
 
     Raises
     ------
     TypeError, ValueError
-        See `as_tree_ensemble`; also if a name cannot be written in SQL or occurs twice.
+        If a name cannot be written in SQL or occurs twice. See also `as_tree_ensemble`.
 
     Examples
     --------
@@ -59,14 +59,14 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
         twice = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"model: expected unique feature names for SQL, got {twice!r} twice")
     read = np.unique(trees.feature[trees.feature != LEAF]).tolist()
-    columns = {j: _quoted(names[j] if names else f"x{j}", "a name") for j in read}
+    columns = {j: _quoted(names[j] if names else f"x{j}", "feature_names") for j in read}
     value = values_of_sum(trees)
     called = ["value"]
     if trees.n_values > 1:
         known = range(trees.n_values) if trees.classes is None else trees.classes.tolist()
         called = [f"value_{label}" for label in known]
     expressions = [
-        f"{_sum(trees, columns, value, column)} AS {_quoted(name, 'a label')}"
+        f"{_sum(trees, columns, value, column)} AS {_quoted(name, 'classes')}"
         for column, name in enumerate(called)
     ]
     return f"SELECT {', '.join(expressions)}\nFROM {_quoted(table, 'table')}"
@@ -82,7 +82,7 @@ def _quoted(name: object, what: str) -> str:
 
 
 def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column: int) -> str:
-    """Return the expression of one output. Brackets limit the nesting depth of the sum."""
+    """Return the SQL expression of one output. Parentheses limit the nesting depth of the sum."""
     bias = float(trees.bias[column])
     terms = [_number(bias)] if bias else []
     for tree in range(trees.n_trees):
@@ -95,7 +95,7 @@ def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column
 
 
 def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatArray) -> str:
-    """Return the expression of one tree."""
+    """Return the SQL expression of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
     expression: dict[int, str] = {}
     for node in range(stop - 1, root - 1, -1):  # children first
@@ -109,9 +109,9 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 
 
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
-    """Return a condition that is true for the rows of one child, and this child (0 or 1).
+    """Return a condition and the child (0 or 1) of the rows for which it is true.
 
-    It is not true for NULL and unknown categories, which go to the other child.
+    The condition is not true for NULL and unknown categories, which go to the other child.
     """
     column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1

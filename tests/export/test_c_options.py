@@ -237,7 +237,7 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     refused(ValueError, "X: expected 2 columns", X=np.zeros((2, 3)))
     file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, grid_steps=1)
     assert file.uncertain is None
-    assert not path.read_text().count("within this bound")
+    assert not path.read_text().count("class may differ")
     with pytest.raises(ValueError, match='expected a file with "int16" rows, got "float64"'):
         pb.export.to_c(chain, path).to_grid(POINTS)
 
@@ -248,7 +248,7 @@ def test_rows_within_the_bound_are_counted(path):
     file = pb.export.to_c(model, path, "int16", X=both)
     lead = np.abs(pb.decision_function(model, both))
     assert file.uncertain == np.count_nonzero(lead <= file.bound)
-    assert f"within this bound: {file.uncertain}." in path.read_text()
+    assert f"class may differ: {file.uncertain}." in path.read_text()
 
 
 # Size
@@ -444,8 +444,8 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
         mean_feature_cost=2.0,
         feature_costs=np.ones(PLAIN.shape[1]),
     )
-    refused("early exits within a feature cost", priced)
-    refused("shares with more than 7 classes", pb.early_exit(forest, PLAIN, mean_comparisons=9))
+    refused("early exits with a feature cost", priced)
+    refused("at most 7 classes, got 8 classes", pb.early_exit(forest, PLAIN, mean_comparisons=9))
     isotonic = partial(pb.calibrate, method="isotonic")
     grid = {"dtype": "int16", "X": PLAIN}
     refused("sums of trees without early exits", isotonic(early, PLAIN, TWO), **grid)
