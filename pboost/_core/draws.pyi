@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 def draw(
     hashes: NDArray[Any],
     rows: NDArray[Any],
-    key: int,
+    seed: int,
+    number: int,
     limit: int,
     drawn: NDArray[Any],
     team: int,

@@ -11,7 +11,7 @@ from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_grow cimport sum_nodes, sum_words
 from pboost._core._boost_read cimport read_round
 from pboost._core._boost_round cimport Round
-from pboost._core._rng cimport mix
+from pboost._core._rng cimport draw_bits, mix
 from pboost._core._team cimport SHARE, Threads, run_ranges, team_at
 from pboost._core.types cimport int32_t, int64_t, uint64_t
 
@@ -36,10 +36,10 @@ cdef void draw_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogi
 
 
 def draw(
-    const uint64_t[::1] hashes, const int32_t[::1] rows, uint64_t key, uint64_t limit, int32_t[::1] drawn,
-    size_t team
+    const uint64_t[::1] hashes, const int32_t[::1] rows, uint64_t seed, uint64_t number, uint64_t limit,
+    int32_t[::1] drawn, size_t team
 ):
-    """List the rows whose hash, mixed with the key, is below a limit; return their number.
+    """List the rows of a draw, whose mixed hash is below a limit; return how many there are.
 
     IN hashes (n_rows,); rows (n,). OUT drawn (n,): the drawn rows first, in the order of `rows`.
     """
@@ -50,7 +50,7 @@ def draw(
         raise ValueError("draw: arrays of different sizes")
     if n == 0:
         return 0
-    all.hashes, all.rows, all.key, all.limit = &hashes[0], &rows[0], key, limit
+    all.hashes, all.rows, all.key, all.limit = &hashes[0], &rows[0], draw_bits(mix(seed), number), limit
     all.drawn, all.counts = &drawn[0], &counts[0]
     with nogil:
         run_ranges(team_at(team), 0, n, SHARE, draw_part, &all)

@@ -90,8 +90,7 @@ class RowDraws(NamedTuple):
 
         `team` is the address of the threads, see `Workers`.
         """
-        state = np.array([self.seed, number + 1], dtype=np.uint64)
-        (key,) = mix(mix(state[:1]) + STEP * state[1:])
         drawn = np.empty_like(self.rows)
         limit = int(self.share * 2.0**64)
-        return drawn[: draws.draw(self.hashes, self.rows, int(key), limit, drawn, team)]
+        case = self.hashes, self.rows, self.seed, number, limit, drawn, team
+        return drawn[: draws.draw(*case)]

@@ -508,7 +508,7 @@ class Rounds:
         if isinstance(grown, Tree):
             return grown
         _, columns = self.columns([grown])
-        return Tree(**columns, **self.model_fields(), stop_reason="")
+        return Tree.grown(**columns, **self.model_fields(), stop_reason="")
 
     def forest(self, trees: list[Any]) -> RandomForest:
         """Return trees as a model."""
