@@ -277,7 +277,7 @@ def compiled(columns, y, loss, weight, listed, options, n_estimators=3):
     actual = [(None, f.copy(), rounds.mean_loss)]
     for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
-        grown = rounds.grow(rows)
+        grown = rounds.grow(rows.astype(np.int32))
         actual.append((grown, rounds.f.copy(), rounds.mean_loss))
     return actual
 

@@ -158,18 +158,31 @@ PBOOST_INLINE void pboost_copy_rounded(double *restrict values, const double *re
     for (ptrdiff_t i = 0; i < m; i++) values[i] = copies[i] * ((values[i] * scale + PBOOST_MAGIC) - PBOOST_MAGIC);
 }
 
+#if defined(__GNUC__) || defined(__clang__)
+typedef double pboost_pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef int64_t pboost_pair_bits __attribute__((vector_size(16), aligned(8), may_alias));
+
+PBOOST_INLINE pboost_pair pboost_larger(const double *values, pboost_pair found)
+{
+    const pboost_pair value = *(const pboost_pair *)values;
+    const pboost_pair_bits is_more = value > found;
+    return (pboost_pair)(((pboost_pair_bits)value & is_more) | ((pboost_pair_bits)found & ~is_more));
+}
+#endif
+
+/* IN/OUT most (8,): maxima of every eighth value. */
 PBOOST_INLINE void pboost_raise(const double *restrict values, ptrdiff_t m, double *restrict most)
 {
 #if defined(__GNUC__) || defined(__clang__)
-    typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
-    typedef int64_t bits __attribute__((vector_size(64), aligned(8), may_alias));
-    eight found = *(const eight *)most;
+    /* Every processor compares pairs in a register. GCC 12 compares larger vectors one by one. */
+    pboost_pair *pairs = (pboost_pair *)most, a = pairs[0], b = pairs[1], c = pairs[2], d = pairs[3];
     for (ptrdiff_t i = 0; i < m; i += 8) {
-        const eight value = *(const eight *)(values + i);
-        const bits is_more = value > found;
-        found = (eight)(((bits)value & is_more) | ((bits)found & ~is_more));
+        a = pboost_larger(values + i, a);
+        b = pboost_larger(values + i + 2, b);
+        c = pboost_larger(values + i + 4, c);
+        d = pboost_larger(values + i + 6, d);
     }
-    *(eight *)most = found;
+    pairs[0] = a, pairs[1] = b, pairs[2] = c, pairs[3] = d;
 #else
     for (ptrdiff_t i = 0; i < m; i++) most[i & 7] = values[i] > most[i & 7] ? values[i] : most[i & 7];
 #endif

@@ -115,6 +115,11 @@ def drawn_rows(text: str) -> int | float | str | None:
     return count(text) if is_count else share(text)
 
 
+def rate(text: str) -> float | str:
+    """Parse a learning rate, or "auto"."""
+    return text if text == "auto" else share(text)
+
+
 def shape(text: str) -> tuple[int, ...]:
     """Parse comma-separated positive integers."""
     return tuple(count(size) for size in text.split(","))
@@ -165,7 +170,7 @@ READERS: dict[str, tuple[TextReader, str]] = {
     "max_features": (columns, "K"),
     "shape": (shape, "N,N"),
     "smoothing": (number(" in [0, 1]", lambda x: 0 <= x <= 1), "X"),
-    "learning_rate": (share, "X"),
+    "learning_rate": (rate, "X"),
     "subsample": (drawn_rows, "X"),
     "max_samples": (drawn_rows, "X"),
     "n_threads": (threads, "N"),

@@ -15,6 +15,7 @@ from pboost.sklearn.base import (
     Applied,
     Bagged,
     Classifier,
+    Estimator,
     Regressor,
     Scored,
     SingleTree,
@@ -213,7 +214,32 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class GradientBoostingClassifier(StagedScores, Applied):
+def _in_settings(name: str) -> property:
+    """Return an attribute for the value of a parameter that the fit used."""
+
+    def value(self: Any) -> Any:
+        check_is_fitted(self)
+        return self.model_.settings[name]
+
+    return property(value, doc=f"Value of `{name}` that the fit used.")
+
+
+class Resolved(Estimator):
+    """Base class of estimators with parameters whose default is "auto"."""
+
+    attributes: ClassVar = """
+n_estimators_, learning_rate_, leaf_shrinkage_, random_strength_, subsample_, growth_ : object
+    Values of the parameters that the fit used in place of "auto".
+""".rstrip()
+    n_estimators_ = _in_settings("n_estimators")
+    learning_rate_ = _in_settings("learning_rate")
+    leaf_shrinkage_ = _in_settings("leaf_shrinkage")
+    random_strength_ = _in_settings("random_strength")
+    subsample_ = _in_settings("subsample")
+    growth_ = _in_settings("growth")
+
+
+class GradientBoostingClassifier(StagedScores, Applied, Resolved):
     """Gradient boosting classifier.
 
     Each tree is fitted to the gradients of the loss of the previous trees. This is the estimator of
@@ -267,7 +293,7 @@ class GradientBoostingClassifier(StagedScores, Applied):
         return tags
 
 
-class GradientBoostingRegressor(Regressor, Staged, Applied):
+class GradientBoostingRegressor(Regressor, Staged, Applied, Resolved):
     """Gradient boosting regressor.
 
     Each tree is fitted to the gradients of the loss of the previous trees. This is the estimator of

@@ -34,13 +34,16 @@ from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray, draw_key
 
-#: With ``n_estimators="auto"``, the number of rounds unless shrinkage keeps much.
-FEW_ROUNDS = 100
-#: Larger numbers of rounds. Each entry is the round after which the fit may choose it, the least
-#: share of the squared leaf values that shrinkage must keep, and the number of rounds.
-MORE_ROUNDS = ((40, 0.6, 200), (150, 0.7, 400))
-#: Number of rounds over which this share is averaged.
-DECIDED_BY = 10
+#: With ``n_estimators="auto"``, the number of rounds times the learning rate.
+FEW_ROUNDS = 10.0
+#: Larger numbers of rounds, if shrinkage keeps much. Each entry is the round after which a fit may
+#: choose it, the least share of the squared leaf values that shrinkage must keep, and the number of
+#: rounds. Rounds are multiplied by the learning rate.
+MORE_ROUNDS = ((4.0, 0.6, 20.0), (15.0, 0.7, 40.0))
+#: Number of rounds, times the learning rate, over which this share is averaged.
+DECIDED_BY = 1.0
+#: Smaller learning rates do not increase the number of rounds.
+LEAST_RATE = 0.01
 
 
 class Growing(NamedTuple):
@@ -384,7 +387,7 @@ class SumFit:
     def grow(self, bar: Bar, n_reported: int) -> GradientBoostingModel:
         """Add trees and return the model; skip the callback in the first `n_reported` rounds."""
         total = self.settings["n_estimators"]
-        total = FEW_ROUNDS if total == "auto" else total
+        total = self._rounds_of(FEW_ROUNDS) if total == "auto" else total
         with self.workers, bar(total, "steps", n_reported) as callback:
             return self._model(self._run(callback, n_reported))
 
@@ -411,16 +414,21 @@ class SumFit:
                 return STOPPED
         return self.end or "all trees are there"
 
+    def _rounds_of(self, rate_times_rounds: float) -> int:
+        """Return the number of rounds for the learning rate."""
+        return round(rate_times_rounds / max(self.settings["learning_rate"], LEAST_RATE))
+
     def _choose_total(self, kept: list[float]) -> None:
         """Set `n_estimators` once it is known; `kept` is the share that each round kept."""
-        total = FEW_ROUNDS
+        total, n_decided_by = FEW_ROUNDS, max(self._rounds_of(DECIDED_BY), 1)
         for decided_after, min_share, more in MORE_ROUNDS:
-            if len(kept) < decided_after:
+            n_decided_after = self._rounds_of(decided_after)
+            if len(kept) < n_decided_after:
                 return
-            if np.mean(kept[decided_after - DECIDED_BY : decided_after]) < min_share:
+            if np.mean(kept[n_decided_after - n_decided_by : n_decided_after]) < min_share:
                 break
             total = more
-        self.settings = {**self.settings, "n_estimators": total}
+        self.settings = {**self.settings, "n_estimators": self._rounds_of(total)}
 
     def _add(self, step: int) -> GradientBoostingStep | None:
         """Add the trees of a round; return None and set `end` if there are none."""
@@ -452,7 +460,7 @@ class SumFit:
         """Return the model with the rounds up to the lowest validation loss."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         if self.settings["n_estimators"] == "auto":  # training ended before a total was chosen
-            totals = FEW_ROUNDS, *(more for *_, more in MORE_ROUNDS)
+            totals = map(self._rounds_of, (FEW_ROUNDS, *(more for *_, more in MORE_ROUNDS)))
             total = min(total for total in totals if total >= len(self.trees))
             self.settings = {**self.settings, "n_estimators": total}
         return GradientBoostingModel(

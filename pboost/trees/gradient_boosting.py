@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Annotated, Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
@@ -52,6 +53,9 @@ from pboost.values import (
 )
 from pboost.values.options import FitOptions, Option, builder, filled
 
+#: Learning rate of each level of `quality`.
+RATES = (0.3, 0.2, 0.1, 0.05, 0.025)
+check_rate = partial(check_number, min_value=0.0, max_value=1.0, open_min=True)
 #: Default `max_delta_step` for classification, the bound on the targets of LogitBoost.
 MAX_STEP = 4.0
 #: Options that have the same meaning in `fit_cart`.
@@ -71,12 +75,15 @@ class TuningOptions(TypedDict, total=False):
 
     Parameters
     ----------
+    quality : int
+        Accuracy against training time, from 1 (fastest) to 5 (most accurate). It sets the default
+        of `learning_rate`; each step from 2 on about doubles the time.
     n_estimators : int or "auto"
-        Maximum number of trees, or of rounds with the softmax loss. "auto" is 100 to 400, more if
-        the data have little noise (see Notes).
-    learning_rate : float
+        Maximum number of trees, or of rounds with the softmax loss. "auto" is 10 divided by the
+        learning rate, or up to four times as many if the data have little noise (see Notes).
+    learning_rate : float or "auto"
         Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
-        often generalize better.
+        often generalize better. "auto" is 0.3, 0.2, 0.1, 0.05 or 0.025 for the levels of `quality`.
     max_depth : int or None
         Maximum depth of each tree; 1 gives stumps. None means no limit.
     max_leaf_nodes : int or None
@@ -101,12 +108,11 @@ class TuningOptions(TypedDict, total=False):
         None considers all.
     """
 
+    quality: Annotated[int, Option(3, check_integer, min_value=1, max_value=len(RATES))]
     n_estimators: Annotated[
         int | Auto, Option("auto", check_or_auto, of=check_integer, min_value=1)
     ]
-    learning_rate: Annotated[
-        float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)
-    ]
+    learning_rate: Annotated[float | Auto, Option("auto", check_or_auto, of=check_rate)]
     max_depth: Annotated[int | None, Option(6, check_integer, min_value=1)]
     max_leaf_nodes: Annotated[
         int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
@@ -302,9 +308,10 @@ def fit_gradient_boosting(
 
     By default, `subsample` is 0.8 and `leaf_shrinkage` 1.5 (log loss: 2) for the log loss, softmax
     and the squared error, and `random_strength` is 0.3 for the last two. With other losses,
-    "multi_output_tree" or an exact search they are off. ``n_estimators="auto"`` is 100. It is 200
-    if shrinkage keeps 0.6 of the squared leaf values of trees 31 to 40, and 400 if it also keeps
-    0.7 at trees 141 to 150.
+    "multi_output_tree" or an exact search they are off. With a learning rate of 0.1,
+    ``n_estimators="auto"`` is 100. It is 200 if shrinkage keeps 0.6 of the squared leaf values of
+    trees 31 to 40, and 400 if it also keeps 0.7 at trees 141 to 150. These numbers are divided by
+    10 times the learning rate, or by 0.1 if it is below 0.01.
 
     In a binned search, sums of rounded gradients are exact, so the model depends neither on the
     order of the rows nor on the processor. If all weights are integers up to 64 times a common
@@ -418,7 +425,7 @@ def begin_sum(
         "builder": "fit_gradient_boosting",
         "loss": str(loss),
         **options,
-        **_defaults_of_loss(options, loss, is_exact),
+        **_resolved_defaults(options, loss, is_exact),
         "leaf_update": leaf_update,
         "max_delta_step": step_limit,
         **watch.settings,
@@ -437,7 +444,7 @@ def begin_sum(
         options["task"] == "classification" or loss.name == "squared_error"
     )
     steps = Steps(
-        options["learning_rate"],
+        settings["learning_rate"],
         np.inf if step_limit is None else step_limit,
         leaf_update == "line_search",
         l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
@@ -453,10 +460,10 @@ def begin_sum(
         return SumFit(*case, data.generator, first_model)
 
 
-def _defaults_of_loss(
+def _resolved_defaults(
     options: Mapping[str, Any], loss: Loss, is_exact: bool
 ) -> dict[str, float | None]:
-    """Return the options whose default depends on the loss, without "auto"."""
+    """Return the options whose default depends on the loss or on `quality`, without "auto"."""
     is_shrunk = options["multi_strategy"] == "one_output_per_tree" and not is_exact
     is_shrunk = is_shrunk and is_of_package(loss)
     is_random = is_shrunk and _may_jitter(options)
@@ -464,6 +471,7 @@ def _defaults_of_loss(
         "leaf_shrinkage": loss.shrinkage if is_shrunk else 0.0,
         "random_strength": loss.random_strength if is_random else 0.0,
         "subsample": loss.subsample if is_random else None,
+        "learning_rate": RATES[options["quality"] - 1],
     }
     explicit = {name: options[name] for name in defaults if not isinstance(options[name], str)}
     return {**defaults, **explicit}

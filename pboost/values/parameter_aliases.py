@@ -124,6 +124,7 @@ PEERS = {
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
     "leaf_update": Peers(catboost="leaf_estimation_method"),
+    "quality": NONE,
     "leaf_shrinkage": NONE,
     "random_strength": Peers(catboost="random_strength"),
     "l2_regularization": Peers(

@@ -51,7 +51,7 @@ def test_a_figure_that_is_wrong_or_new_is_found(figures, monkeypatch):
     assert "binary data sets" in wrong[0]
     monkeypatch.setattr(figures, "readme", lambda: f"{text}\nIt has 7 colours.\n")
     assert figures.unmeasured() == ["7"]
-    changed = text.replace("AUC: 0.826\n", "AUC: 0.827\n")
+    changed = re.sub(r"AUC: [\d.]+\n", "AUC: 0.1\n", text)
     monkeypatch.setattr(figures, "readme", lambda: changed)
     assert figures.check_lines()
 

@@ -94,6 +94,25 @@ def test_has_what_its_model_has(estimator, y, names):
     assert {name for name in NAMES if hasattr(estimator, name)} == names
 
 
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [
+        (GradientBoostingClassifier(quality=1), CODES),
+        (GradientBoostingClassifier(quality=1, loss="log_loss"), TWO),
+        (GradientBoostingRegressor(quality=1), NUMBERS),
+    ],
+)
+def test_values_that_replace_auto(estimator, y):
+    assert not hasattr(estimator, "n_estimators_")
+    estimator.fit(X, y)
+    settings = estimator.model_.settings
+    for name in ("leaf_shrinkage", "random_strength", "subsample"):
+        assert getattr(estimator, f"{name}_") == settings[name] != "auto"
+    assert estimator.learning_rate_ == 0.3
+    assert estimator.n_estimators_ == estimator.n_iter_
+    assert estimator.growth_ in ("independent", "pooled", "symmetric")
+
+
 @pytest.mark.parametrize("name", [n for n in pboost.sklearn.__all__ if n[0].isupper()])
 def test_attributes_come_with_a_fit(name):
     estimator = getattr(pboost.sklearn, name)()

@@ -153,18 +153,31 @@ def test_refused():
 
 def test_number_of_trees(monkeypatch):
     """With little noise there are more trees; settings have the number."""
-    for name, value in (("DECIDED_BY", 3), ("FEW_ROUNDS", 8)):
+    for name, value in (("DECIDED_BY", 0.3), ("FEW_ROUNDS", 0.8)):
         monkeypatch.setattr(boosting_loop, name, value)
     X, _, _ = table()
     noise, signal = np.random.default_rng(0).integers(0, 2, len(X)), np.nan_to_num(X[:, 0]) > 0
     cases = (noise, 0.6, 8), (signal, 1.0, 12), (signal, 0.6, 20)
     for y, least, expected in cases:
-        monkeypatch.setattr(boosting_loop, "MORE_ROUNDS", ((6, 0.6, 12), (10, least, 20)))
+        monkeypatch.setattr(boosting_loop, "MORE_ROUNDS", ((0.6, 0.6, 1.2), (1.0, least, 2.0)))
         model = fit(X, y, n_estimators="auto")
         assert len(model.trees) == model.settings["n_estimators"] == expected
         assert_same_model(model, fit(X, y, n_estimators=expected))
     stopped = fit(X, noise, n_estimators="auto", callback=lambda step, record: step == 2)
     assert len(stopped.trees) == 2
     assert stopped.settings["n_estimators"] == 8
+    assert len(fit(X, noise, n_estimators="auto", learning_rate=0.05).trees) == 16
     with pytest.raises(ValueError, match=r"n_estimators: .*auto"):
         fit(X, noise, n_estimators="all")
+
+
+def test_quality_sets_the_learning_rate():
+    X, label, _ = table()
+    for quality, rate in ((1, 0.3), (3, 0.1), (5, 0.025)):
+        model = fit(X, label, n_estimators=2, quality=quality)
+        assert model.settings["learning_rate"] == rate
+        assert_same_model(model, fit(X, label, n_estimators=2, learning_rate=rate))
+    model = fit(X, label, n_estimators=2, quality=5, learning_rate=0.5)
+    assert model.settings["learning_rate"] == 0.5
+    with pytest.raises(ValueError, match="quality: expected an integer from 1 to 5, got 6"):
+        fit(X, label, quality=6)
