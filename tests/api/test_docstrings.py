@@ -91,6 +91,12 @@ def test_examples_of_page(page):
     assert result.failed == 0
 
 
+def test_the_longest_docstring_can_be_read():
+    """Gradient boosting has the most options: each fact should stand in one place."""
+    text = re.sub(r"(?m)^\s*(>>>|\.\.\. ).*$", "", pboost.fit_gradient_boosting.__doc__)
+    assert 1000 < len(text.split()) <= 1880
+
+
 def test_pages_are_there():
     if not DOCS.is_dir():
         pytest.skip("no docs/ beside tests/: the examples of the documentation were not run")
