@@ -12,7 +12,7 @@ import numpy as np
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import as_features, check_finite
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import Features, as_array, is_frame, is_series
+from pboost.data.read.convert import Features, as_array, is_frame, is_series, refuse_path
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit_model import EarlyExitModel
@@ -390,6 +390,7 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
 
 def _one_row(model: Model, x: Any) -> Features:
     """Return the features of one row as float64 in the model's order."""
+    refuse_path(x)
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
         x = ([[x]], row, x)[min(np.ndim(x), 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from pboost.data.read.frames import (
 )
 from pboost.data.read.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.read.table import Table, column_order, positions
-from pboost.values import INT32_MAX, Array, TableLike, reject_masked
+from pboost.values import INT32_MAX, Array, TableLike, reject_masked, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,17 @@ def _refuse_others(X: TableLike) -> None:
             "pass a single column as X.to_frame()"
         )
     refuse_sparse(X)
+    refuse_path(X)
+
+
+def refuse_path(X: TableLike) -> None:
+    """Raise TypeError for the path of a file or folder; no function reads rows from a path as X."""
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got the path {shown(os.fspath(X))}; read the "
+            "file first, for example with pandas.read_csv or pandas.read_parquet; for a fit to "
+            "files larger than memory, pass the columns of pb.data.bin_files or open_columns"
+        )
 
 
 def refuse_sparse(X: TableLike) -> None:
@@ -338,6 +350,7 @@ def as_rows(X: Any) -> RowTable:
 def as_array(X: TableLike) -> Array:
     """Return X, which is not a data frame, as an array."""
     refuse_sparse(X)
+    refuse_path(X)
     if type(X) is np.ma.MaskedArray:
         X = _with_holes(X)
     reject_masked("X", X)
