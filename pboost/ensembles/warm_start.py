@@ -493,7 +493,13 @@ def tables_of(model: DecisionGraph) -> Tables:
 
 def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
     """Return whether the open exits are merged, and the number of nodes to add."""
-    if (n_estimators is None) == (max_nodes is None):
+    if n_estimators is None and max_nodes is None:
+        raise ValueError(
+            "n_estimators, max_nodes: expected exactly one of them, got none; pass the number of "
+            "rounds to add to a chain as n_estimators, or the number of nodes to add to a tree as "
+            "max_nodes"
+        )
+    if n_estimators is not None and max_nodes is not None:
         raise ValueError(
             "n_estimators, max_nodes: expected exactly one of them, got "
             f"n_estimators={shown(n_estimators)}, max_nodes={shown(max_nodes)}"
@@ -665,11 +671,21 @@ def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> Traini
     return weak.arrange(problem, inputs.n_threads)
 
 
+def _added(n_estimators: object, unit: str) -> int:
+    """Return the checked number of trees or rounds to add."""
+    if n_estimators is None:
+        raise TypeError(
+            f"n_estimators: expected the number of {unit} to add, got None; pass it, for example "
+            "n_estimators=100"
+        )
+    return check_integer("n_estimators", n_estimators, min_value=1)
+
+
 def _continue_forest(
     model: RandomForest, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> RandomForest:
     """Return the forest with more trees."""
-    more = check_integer("n_estimators", continue_options["n_estimators"], min_value=1)
+    more = _added(continue_options["n_estimators"], "trees")
     options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
@@ -685,10 +701,10 @@ def _continue_sum(
     model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> GradientBoostingModel:
     """Return the gradient boosting model with more trees."""
-    more, settings = (
-        check_integer("n_estimators", continue_options["n_estimators"], min_value=1),
-        model.settings,
+    more = _added(
+        continue_options["n_estimators"], "rounds" if model.loss.is_multiclass else "trees"
     )
+    settings = model.settings
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
