@@ -58,9 +58,11 @@ def is_frame(X: TableLike) -> bool:
     """Return whether `X` is a data frame; raise TypeError for a lazy data frame."""
     if isinstance(X, np.ndarray):
         return False
-    for ask in ("collect", "compute"):
+    for ask, other in (("collect", ""), ("compute", "; see pboost.dask for Dask collections")):
         if hasattr(type(X), ask):
-            raise TypeError(f"X: expected rows in memory, got a {type(X).__name__}; pass X.{ask}()")
+            raise TypeError(
+                f"X: expected rows in memory, got a {type(X).__name__}; pass X.{ask}(){other}"
+            )
     return hasattr(X, "columns")
 
 
