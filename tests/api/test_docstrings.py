@@ -7,6 +7,7 @@ import importlib
 import importlib.machinery
 import pkgutil
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,8 @@ def test_examples_of_page(page):
             pytest.importorskip(module)
     if "to_parquet" in text or "read_parquet" in text:
         pytest.importorskip("pyarrow")
+    if 'subprocess.run(["cc"' in text and shutil.which("cc") is None:
+        pytest.skip("no C compiler called cc")
     if ">>> ax = " in text:
         pytest.importorskip("matplotlib")
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
