@@ -12,5 +12,5 @@ if not TYPE_CHECKING:  # a type checker would accept any name because of __getat
         fit = name if name.startswith("fit_") else "fit_gradient_boosting"
         raise AttributeError(
             f"module 'pboost.dask' has no attribute {name!r}; to fit a model to Dask collections, "
-            f"pass pboost.dask.rows(X, y) to the ordinary function: pb.{fit}(pboost.dask.rows(X, y))"
+            f"pass their rows to the ordinary function: pb.{fit}(pboost.dask.rows(X, y))"
         )

@@ -493,16 +493,11 @@ def tables_of(model: DecisionGraph) -> Tables:
 
 def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
     """Return whether the open exits are merged, and the number of nodes to add."""
-    if n_estimators is None and max_nodes is None:
+    if (n_estimators is None) == (max_nodes is None):
+        received = "none" if max_nodes is None else f"{shown(n_estimators)}, {shown(max_nodes)}"
         raise ValueError(
-            "n_estimators, max_nodes: expected exactly one of them, got none; pass the number of "
-            "rounds to add to a chain as n_estimators, or the number of nodes to add to a tree as "
-            "max_nodes"
-        )
-    if n_estimators is not None and max_nodes is not None:
-        raise ValueError(
-            "n_estimators, max_nodes: expected exactly one of them, got "
-            f"n_estimators={shown(n_estimators)}, max_nodes={shown(max_nodes)}"
+            f"n_estimators, max_nodes: expected exactly one of them, got {received}; pass the "
+            "number of rounds to add to a chain, or the number of nodes to add to a tree"
         )
     if max_nodes is None:
         return True, check_integer("n_estimators", n_estimators, min_value=1)
@@ -671,14 +666,12 @@ def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> Traini
     return weak.arrange(problem, inputs.n_threads)
 
 
-def _added(n_estimators: object, unit: str) -> int:
+def _added(n: object, unit: str) -> int:
     """Return the checked number of trees or rounds to add."""
-    if n_estimators is None:
-        raise TypeError(
-            f"n_estimators: expected the number of {unit} to add, got None; pass it, for example "
-            "n_estimators=100"
-        )
-    return check_integer("n_estimators", n_estimators, min_value=1)
+    if n is None:
+        expected = f"expected the number of {unit} to add, got None"
+        raise TypeError(f"n_estimators: {expected}; pass for example n_estimators=100")
+    return check_integer("n_estimators", n, min_value=1)
 
 
 def _continue_forest(
@@ -701,10 +694,8 @@ def _continue_sum(
     model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> GradientBoostingModel:
     """Return the gradient boosting model with more trees."""
-    more = _added(
-        continue_options["n_estimators"], "rounds" if model.loss.is_multiclass else "trees"
-    )
-    settings = model.settings
+    unit = "rounds" if model.loss.is_multiclass else "trees"
+    more, settings = _added(continue_options["n_estimators"], unit), model.settings
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))

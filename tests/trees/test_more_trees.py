@@ -295,7 +295,7 @@ def test_forest_takes_the_rows_of_its_fit():
         (
             "forest",
             {"n_estimators": None},
-            "n_estimators: expected the number of trees to add, got None; pass it",
+            "n_estimators: expected the number of trees to add, got None; pass for",
         ),
         (
             "forest",
