@@ -336,11 +336,12 @@ def as_rows(X: Any) -> RowTable:
     elif isinstance(X, Features):
         rows = RowTable(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
     else:
-        X = as_array(X)
-        if not X.ndim:
+        values = as_array(X)
+        if not values.ndim:
+            refuse_path(X)
             raise ValueError("X: expected rows, got a single value")
-        n_features = X.shape[1] if X.ndim > 1 else 1
-        rows = RowTable(X, len(X), n_features, None, X.shape[1:])
+        n_features = values.shape[1] if values.ndim > 1 else 1
+        rows = RowTable(values, len(values), n_features, None, values.shape[1:])
     if rows.n_features < 1 or max(rows.n_rows, rows.n_features) > INT32_MAX:
         raise ValueError(
             f"X: expected at most {INT32_MAX} rows and 1 to {INT32_MAX} columns, got "
@@ -352,7 +353,6 @@ def as_rows(X: Any) -> RowTable:
 def as_array(X: TableLike) -> Array:
     """Return X, which is not a data frame, as an array."""
     refuse_sparse(X)
-    refuse_path(X)
     if type(X) is np.ma.MaskedArray:
         X = _with_holes(X)
     reject_masked("X", X)
