@@ -61,8 +61,14 @@ SUMS = {
     "prices": (two, {"feature_costs": [1.0, 2.0, 3.0, 0.0]}),
     "per comparison": (two, {"growth": "cost_efficient", "tree_comparisons": [3.0, 1.0, 2.0]}),
     "share held out": (two, {"validation": 0.3, "rng": 3, "n_iter_no_change": 4}),
-    "rows given": (lambda target: target, {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3}),
-    "no leaf lowers the loss": (lambda target: np.full(len(target), 3.0), {"loss": "squared_error"}),
+    "rows given": (
+        lambda target: target,
+        {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3},
+    ),
+    "no leaf lowers the loss": (
+        lambda target: np.full(len(target), 3.0),
+        {"loss": "squared_error"},
+    ),
 }
 #: Fits that end by themselves, however many steps follow.
 ENDS = "share held out", "rows given", "no leaf lowers the loss"
@@ -112,7 +118,9 @@ def test_chains_are_the_same_bits(tmp_path, case, n_threads):
     # With other options for the new nodes growth begins anew.
     for options in ({"learning_rate": 0.5}, {}, {"smoothing": 0.1}):
         alone = pb.continue_fit(alone, X, two(target), n_estimators=2, **options, **common)
-        kept = pb.continue_fit(kept, X, two(target), n_estimators=2, state=state, **options, **common)
+        kept = pb.continue_fit(
+            kept, X, two(target), n_estimators=2, state=state, **options, **common
+        )
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
     assert kept.n_nodes == 17
 
@@ -251,7 +259,11 @@ def test_what_takes_no_state():
         pb.continue_fit(sum_, X, target, n_estimators=1, state=state, rng=0)
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
         pb.continue_fit(
-            pb.fit_random_forest(X, two(target), n_estimators=2), X, two(target), n_estimators=1, state=state
+            pb.fit_random_forest(X, two(target), n_estimators=2),
+            X,
+            two(target),
+            n_estimators=1,
+            state=state,
         )
     for model, options in (
         (tree, {"max_nodes": 1}),
@@ -286,7 +298,9 @@ def test_a_callback_may_stop_or_fail(tmp_path):
     assert steps == [3, 4, 5]
     alone = pb.continue_fit(model, X, target, n_estimators=2)
     with pytest.raises(ZeroDivisionError):
-        pb.continue_fit(model, X, target, n_estimators=2, state=state, callback=lambda step, _: 1 / 0)
+        pb.continue_fit(
+            model, X, target, n_estimators=2, state=state, callback=lambda step, _: 1 / 0
+        )
     assert repr(state) == "<FitState: empty>"
     assert bits(pb.continue_fit(model, X, target, n_estimators=2, state=state), tmp_path) == bits(
         alone, tmp_path

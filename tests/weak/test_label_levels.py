@@ -61,7 +61,9 @@ def twin(class_factor, rest_factor, node_sums, table, missing, min_mass, min_row
     if smoothing > 0:
         left = np.concatenate([left, known.sum(axis=0) - known])
     parts = [left] if missing is None else [left, left + missing]
-    score = [scores(class_factor, rest_factor, node_sums, part, min_mass, min_rows) for part in parts]
+    score = [
+        scores(class_factor, rest_factor, node_sums, part, min_mass, min_rows) for part in parts
+    ]
     return positions, orders, np.concatenate(score)
 
 
@@ -84,13 +86,26 @@ def problem(seed):
     full[: 2 * k] += rest * (seed % 5 == 0)
     class_factor, rest_factor = rng.uniform(0.1, 3.0, (2, k))
     minimum, smoothing = [0.0, 2.0**41][seed % 2], [0.0, 2.0, 0.5][seed % 3]
-    return k, n, table, full, class_factor, rest_factor, missing, minimum, int(rng.integers(1, 4)), smoothing
+    return (
+        k,
+        n,
+        table,
+        full,
+        class_factor,
+        rest_factor,
+        missing,
+        minimum,
+        int(rng.integers(1, 4)),
+        smoothing,
+    )
 
 
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("seed", range(60))
 def test_equals_the_twin(seed, level):
-    k, n, table, full, class_factor, rest_factor, missing, minimum, min_rows, smoothing = problem(seed)
+    k, n, table, full, class_factor, rest_factor, missing, minimum, min_rows, smoothing = problem(
+        seed
+    )
     width = math.prod(kernels.lanes_of(k))
     lanes, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
     lanes[0, :k], lanes[0, k], lanes[1, :k] = full[:k], full[-1], full[k : 2 * k]
@@ -117,7 +132,9 @@ def test_equals_the_twin(seed, level):
         kernels.use_simd_level(2)
     wanted = twin(class_factor, rest_factor, full, table[:n], missing, minimum, min_rows, smoothing)
     assert positions[:n_positions].tolist() == wanted[0].tolist()
-    assert order[:n_orders, :n_positions].tolist() == wanted[1].reshape(n_orders, n_positions).tolist()
+    assert (
+        order[:n_orders, :n_positions].tolist() == wanted[1].reshape(n_orders, n_positions).tolist()
+    )
     assert n_sides == 1 + (missing is not None)
     np.testing.assert_array_equal(score[: len(wanted[2])], wanted[2])
 
