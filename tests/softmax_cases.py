@@ -72,7 +72,7 @@ def compiled(
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
     f = np.repeat(np.asarray(options["bias"])[:, None], len(y), axis=1)
-    made = rounds(
+    grown = rounds(
         y.astype(float),
         weighed(weight),
         f,
@@ -81,10 +81,10 @@ def compiled(
             columns, y, loss, weight, f, limit, step, held, workers
         ),
     )
-    actual = [([], f.copy(), made.mean_loss)]
+    actual = [([], f.copy(), grown.mean_loss)]
     for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
-        actual.append((made.grow(rows), made.f.copy(), made.mean_loss))
+        actual.append((grown.grow(rows), grown.f.copy(), grown.mean_loss))
     return actual
 
 
@@ -109,14 +109,14 @@ def wide_case(n=9000):
     return problem(X, y, None, {3: 6}, 5, 255), y, 5, weight / weight.max(), None, options
 
 
-def assert_same(one, other):
-    for (trees, f, loss), (more, g, value) in zip(one, other, strict=True):
-        assert np.array_equal(f, g)
-        assert loss == value
-        for a, b in zip(trees, more, strict=True):
+def assert_same(first, second):
+    for (trees, f, loss), (other_trees, other_f, other_loss) in zip(first, second, strict=True):
+        assert np.array_equal(f, other_f)
+        assert loss == other_loss
+        for tree, other_tree in zip(trees, other_trees, strict=True):
             for name in ("children", "mass", "subset"):
-                assert np.array_equal(getattr(a, name), getattr(b, name)), name
-            assert a.nodes.tolist() == b.nodes.tolist()
+                assert np.array_equal(getattr(tree, name), getattr(other_tree, name)), name
+            assert tree.nodes.tolist() == other_tree.nodes.tolist()
 
 
 def data(n=300, seed=0, n_classes=3):
@@ -127,29 +127,29 @@ def data(n=300, seed=0, n_classes=3):
     return X, np.array([f"class {k}" for k in range(n_classes)])[np.digitize(score, edges)]
 
 
-def assert_same_model(a, b):
+def assert_same_model(first, second):
     for name in ("root", "feature", "threshold", "children", "value", "weight"):
-        assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
-    assert np.array_equal(a.bias, b.bias)
-    assert a.loss == b.loss
-    assert a.classes.tolist() == b.classes.tolist()
-    assert np.array_equal(a.training_loss, b.training_loss)
+        assert np.array_equal(getattr(first.trees, name), getattr(second.trees, name)), name
+    assert np.array_equal(first.bias, second.bias)
+    assert first.loss == second.loss
+    assert first.classes.tolist() == second.classes.tolist()
+    assert np.array_equal(first.training_loss, second.training_loss)
 
 
 def mean_loss(model, y, score):
     return LOSSES["softmax"].value(np.searchsorted(model.classes, y), score).mean()
 
 
-def against_twin(fit, found, case, seed, of_rows=slice(None)):
+def against_twin(fit, compiled_rounds, case, seed, of_rows=slice(None)):
     """Return compiled trees beside the nodes and values of the twin, which has the same losses."""
     columns, y, n_classes, weight, listed, options = case
     bins = columns.columns
     special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
     twin = rounds.Columns(bins.codes, bins.n_bins, special)
     expected = fit(twin, y, n_classes, weight, n_estimators=2, listed=listed, **options)
-    assert [loss for _, _, loss in found] == expected.mean_loss, seed
-    assert np.array_equal(found[-1][1][:, of_rows], expected.f), seed
-    grown = [tree for trees, _, _ in found for tree in trees]
+    assert [loss for _, _, loss in compiled_rounds] == expected.mean_loss, seed
+    assert np.array_equal(compiled_rounds[-1][1][:, of_rows], expected.f), seed
+    grown = [tree for trees, _, _ in compiled_rounds for tree in trees]
     return zip(grown, expected.trees, expected.values, strict=True)
 
 
@@ -159,8 +159,8 @@ def assert_rows_have_no_order(compiled):
     first = compiled(columns, y, n_classes, weight, None, options)
     rng, bins = np.random.default_rng(1), columns.columns
     for rows in (rng.permutation(len(y)), np.flatnonzero(weight)):
-        other = replace(
+        some_columns = replace(
             columns, label=columns.label[rows], columns=replace(bins, codes=bins.codes[:, rows])
         )
-        actual = compiled(other, y[rows], n_classes, weight[rows], None, options)
-        assert_same([(a, f[:, rows], m) for a, f, m in first], actual)
+        actual = compiled(some_columns, y[rows], n_classes, weight[rows], None, options)
+        assert_same([(trees, f[:, rows], loss) for trees, f, loss in first], actual)

@@ -119,8 +119,8 @@ class CostOptions(TypedDict, total=False):
         of the criterion divided by their cost: `comparison_cost`, plus the feature cost if no
         ancestor uses the feature.
     cost_groups : mapping or sequence of sequences of str or int, optional
-        Groups of features that are acquired together, with or without names. Each group is
-        charged once per row. If `feature_costs` contains the name of a group, its cost is added to
+        Groups of features that are acquired together, with or without names, and charged
+        once per row. If `feature_costs` contains the name of a group, its cost is added to
         the costs of its features. Otherwise the group costs as much as its most expensive
         feature, and its features are free.
     comparison_cost : float, optional

@@ -33,11 +33,11 @@ class LabelOptions(TypedDict, total=False):
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         Class probabilities of each row, in place of `y`. A row has the weight
         ``probability * sample_weight`` for each class. For two classes, `y_proba` can be
-        one-dimensional and contain the probability of the second class.
+        one-dimensional, with the probability of the second class.
     classes : array_like of shape (J,), optional
         Class labels of the columns of `y_proba`. Default: 0, 1, ..., or the column names.
     sample_weight : array_like of shape (n,), optional
-        Nonnegative sample weights. By default all rows have weight 1.
+        Nonnegative sample weights. Default: 1.
     """
 
     y_proba: Annotated[ArrayLike | None, Option(None)]

@@ -317,7 +317,7 @@ def _check_probabilities(model: object) -> None:
     """Raise ValueError for a loss without probabilities, which one-vs-rest requires."""
     if isinstance(model, GradientBoostingModel):
         try:
-            model.probabilities(np.zeros(1))
+            model.loss.probability(np.zeros(1))
         except NotImplementedError as error:
             raise ValueError(f"fit: {error}; one-vs-rest requires probabilities") from None
 

@@ -494,9 +494,10 @@ def tables_of(model: DecisionGraph) -> Tables:
 def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
     """Return whether the open exits are merged, and the number of nodes to add."""
     if (n_estimators is None) == (max_nodes is None):
+        received = "none" if max_nodes is None else f"{shown(n_estimators)}, {shown(max_nodes)}"
         raise ValueError(
-            "n_estimators, max_nodes: expected exactly one of them, got "
-            f"n_estimators={shown(n_estimators)}, max_nodes={shown(max_nodes)}"
+            f"n_estimators, max_nodes: expected exactly one of them, got {received}; pass the "
+            "number of rounds to add to a chain, or the number of nodes to add to a tree"
         )
     if max_nodes is None:
         return True, check_integer("n_estimators", n_estimators, min_value=1)
@@ -665,11 +666,19 @@ def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> Traini
     return weak.arrange(problem, inputs.n_threads)
 
 
+def _added(n: object, unit: str) -> int:
+    """Return the checked number of trees or rounds to add."""
+    if n is None:
+        expected = f"expected the number of {unit} to add, got None"
+        raise TypeError(f"n_estimators: {expected}; pass for example n_estimators=100")
+    return check_integer("n_estimators", n, min_value=1)
+
+
 def _continue_forest(
     model: RandomForest, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> RandomForest:
     """Return the forest with more trees."""
-    more = check_integer("n_estimators", continue_options["n_estimators"], min_value=1)
+    more = _added(continue_options["n_estimators"], "trees")
     options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
@@ -685,10 +694,8 @@ def _continue_sum(
     model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> GradientBoostingModel:
     """Return the gradient boosting model with more trees."""
-    more, settings = (
-        check_integer("n_estimators", continue_options["n_estimators"], min_value=1),
-        model.settings,
-    )
+    unit = "rounds" if model.loss.is_multiclass else "trees"
+    more, settings = _added(continue_options["n_estimators"], unit), model.settings
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))

@@ -12,7 +12,8 @@ import numpy as np
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import as_features, check_finite
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import Features, as_array, is_frame, is_series
+from pboost.data.read.convert import Features, as_array, is_frame, is_series, refuse_path
+from pboost.data.read.table import column_order
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit_model import EarlyExitModel
@@ -33,7 +34,7 @@ from pboost.models.single_tree import Tree, tree_only
 from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
 from pboost.models.tree_ensemble import LEAF
-from pboost.values import FloatArray, IntArray, TableLike, freeze
+from pboost.values import Array, FloatArray, IntArray, TableLike, freeze
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +216,10 @@ def explain(model: Model, x: TableLike) -> Explanation:
     ----------
     model : DecisionGraph, or another model
         A fitted model.
-    x : array_like of shape (d,) or (1, d), Series, or data frame of one row
-        The row. The values of a pandas Series are matched to features by their index.
+    x : array_like of shape (d,) or (1, d), mapping, Series, or data frame of one row
+        The row. A mapping, such as a dict, has the value of each feature by its name, or by its
+        position if features have no names. The values of a pandas Series are matched to features
+        by their index.
 
     Returns
     -------
@@ -390,6 +393,9 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
 
 def _one_row(model: Model, x: Any) -> Features:
     """Return the features of one row as float64 in the model's order."""
+    refuse_path(x)
+    if isinstance(x, Mapping):
+        x = _in_order(model, x)
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
         x = ([[x]], row, x)[min(np.ndim(x), 2)]
@@ -398,6 +404,16 @@ def _one_row(model: Model, x: Any) -> Features:
     check_finite(features, model.takes_missing)
     _check_one(len(features.values))
     return replace(features, values=copied(features.values, np.float64))
+
+
+def _in_order(model: Model, row: Mapping[Any, object]) -> Array:
+    """Return the values of a mapping from features to values, in the model's order."""
+    features = model.feature_names or tuple(map(str, range(model.n_features)))
+    keys = tuple(map(str, row))
+    values = np.empty(len(keys), dtype=object)
+    values[:] = list(row.values())
+    order = column_order(features, keys) if model.n_features else None
+    return values if order is None else values[order]
 
 
 def _check_one(n_rows: int) -> None:

@@ -199,13 +199,19 @@ class Loss:
     def probability(self, f: FloatArray) -> FloatArray:
         """Return the probability of the class +1 for each decision value.
 
+        `predict_proba` calls this method. A custom loss for classification has probabilities if it
+        defines the method; the result is an array of the shape of f with values in [0, 1].
+
         Raises
         ------
         NotImplementedError
             If decision values of this loss do not give probabilities.
         """
+        is_custom = not type(self).__module__.startswith("pboost.")
+        name = type(self).__name__
         raise NotImplementedError(
             f"decision values of the {self._called} loss do not give probabilities"
+            + (f", because {name} does not define probability(f)" if is_custom else "")
         )
 
     def prediction(self, f: FloatArray) -> FloatArray:

@@ -272,7 +272,13 @@ class GradientBoostingModel(Model):
         """Return class probabilities for decision values."""
         if self.classes is None:
             raise TypeError("model: a regression model has no probabilities")
-        second = self.loss.probability(score)
+        try:
+            second = self.loss.probability(score)
+        except NotImplementedError as error:
+            raise NotImplementedError(
+                f"model: {error}; use pb.predict or pb.decision_function, or pb.calibrate to get "
+                "probabilities"
+            ) from None
         if self.loss.is_multiclass:
             return settled(second, np.argmax(score, axis=1))
         first = 1 - second

@@ -145,8 +145,8 @@ def sides_of(trees: Any, node: int, names: ColumnNames) -> list[str]:
     number, threshold = int(trees.feature[node]), float(trees.threshold[node])
     if number >= len(names):
         sets = Subsets(trees.n_features, trees.subset_column, trees.subset)
-        column, levels = sets.words(names, number)
-        return [f"{column} not in {levels}", f"{column} in {levels}"]
+        column = names[sets.column[number - len(names)]]
+        return [f"{column} {sets.side(names, number, is_in)}" for is_in in (False, True)]
     if trees.asks_whether_missing(node):
         return [f"{names[number]} is not missing", f"{names[number]} is missing"]
     return [f"{names[number]} {sign} {threshold:.6g}" for sign in ("<=", "> ")]

@@ -129,7 +129,7 @@ class BinOptions(TypedDict, total=False):
         Candidate thresholds: "exact" tries all, "binned" only the edges of `max_bins` quantile
         bins. "auto" is "exact" below 1e7 rows.
     max_bins : int
-        Maximum number of bins per feature, from 2 to 256. The exact search ignores it.
+        Maximum number of bins per feature, from 2 to 256.
     """
 
     search: Annotated[Literal["auto", "exact", "binned"], Option("auto")]
@@ -142,8 +142,8 @@ class SpecialOptions(TypedDict, total=False):
     Parameters
     ----------
     missing : {"learn", "error"}
-        "learn" sends missing values to the child that gives the better split. "error" rejects
-        training data with missing values.
+        "learn" sends missing values to one of the children, see `X`. "error" rejects training data
+        with missing values.
     categorical_smoothing : float
         Number >= 0 by which the differences between categories are shrunk toward the node mean, in
         units of the difference expected by chance. Larger values reduce overfitting to rare

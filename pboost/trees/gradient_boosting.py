@@ -76,11 +76,9 @@ class TuningOptions(TypedDict, total=False):
     Parameters
     ----------
     quality : int
-        Accuracy against training time, from 1 (fastest) to 5 (most accurate). It sets the default
-        of `learning_rate`; each step from 2 on about doubles the time.
+        From 1 (fastest) to 5 (most accurate). It sets the default of `learning_rate`.
     n_estimators : int or "auto"
-        Maximum number of trees, or of rounds with the softmax loss. "auto" is 10 divided by the
-        learning rate, or up to four times as many if the data have little noise (see Notes).
+        Maximum number of trees, or of rounds with the softmax loss. For "auto" see Notes.
     learning_rate : float or "auto"
         Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
         often generalize better. "auto" is 0.3, 0.2, 0.1, 0.05 or 0.025 for the levels of `quality`.
@@ -92,17 +90,16 @@ class TuningOptions(TypedDict, total=False):
     min_samples_leaf : int
         Minimum number of training rows in a leaf.
     l2_regularization : float or "auto"
-        Number >= 0 that is added to the sum of Hessians in leaf values and split gains. For "auto"
-        see Notes.
+        Number >= 0 that is added to the sum of Hessians in leaf values and split gains.
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
-        within its noise. Values from 1 to 3 suit deep trees; 0 disables it. For "auto" see Notes.
+        within its noise. Values from 1 to 3 suit deep trees; 0 disables it.
     random_strength : float or "auto"
         Size >= 0 of random numbers that are added to split scores, so that features with similar
-        gains take turns. They fade during training. 0 disables them. For "auto" see Notes.
+        gains take turns. They fade during training. 0 disables them.
     subsample : float, int, None or "auto"
         Fraction of the training rows on which each tree is grown, in (0, 1], or their mean number.
-        Leaf values use all rows. None grows trees on all rows. For "auto" see Notes.
+        Leaf values use all rows. None grows trees on all rows.
     max_features : int, float, "sqrt", "log2" or None
         Number or fraction of the features to consider for each split, drawn at random at each node.
         None considers all.
@@ -148,15 +145,15 @@ class RegularizationOptions(TypedDict, total=False):
         Number or fraction of the features that a tree can use, drawn at random. `max_features` then
         draws from these. None uses all.
     monotonic_cst : mapping of str or int to int, or sequence of int, optional
-        Monotonic constraints of numerical features: predictions never decrease (1) or never
-        increase (-1) with the feature. Pass a mapping from names or positions, or a sequence with
-        1, 0 or -1 per feature. Missing values are not constrained.
+        Monotonic constraints of numerical features, by name or position: predictions never decrease
+        (1) or never increase (-1) with the feature. A sequence has 1, 0 or -1 per feature. Missing
+        values are not constrained.
     interaction_cst : sequence of sequences of str or int, optional
         Groups of features, by name or position. Each path from the root to a leaf uses features of
         one group only. Features in no group form a further group.
     max_delta_step : float, None or "auto"
         Maximum absolute leaf value, before `learning_rate`. None means no limit. "auto" is 4 for
-        classification and for the Poisson loss, else None.
+        classification and the Poisson loss, else None.
     init : {"constant", "zero"}
         Decision value before the first tree: the constant that minimizes the loss, or 0.
     """
@@ -182,8 +179,7 @@ class AdvancedOptions(TypedDict, total=False):
     ----------
     cost_tradeoff : float, optional
         Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
-        minus this number times the cost, and made only if the difference is positive. By default,
-        splits are ranked by the gain divided by the cost.
+        minus this number times the cost.
     leaf_update : {"auto", "line_search", "newton"}
         Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
         step, which is faster and needs a second derivative. "auto" is "line_search".
@@ -234,7 +230,8 @@ class GradientBoostingOptions(
     ----------
     feature_costs : sequence of float or mapping, optional
         Cost >= 0 of each feature, or a mapping from names or positions to costs. Each row pays once
-        for a feature, even if several trees use it. Splits are chosen by gain per cost.
+        for a feature, even if several trees use it. Splits are ranked by gain per cost
+        unless `cost_tradeoff` is given.
     search : {"auto", "exact", "binned"}
         "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
         faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
@@ -264,7 +261,8 @@ def fit_gradient_boosting(
 ) -> GradientBoostingModel:
     """Fit gradient-boosted trees for classification or regression.
 
-    Tune the parameters from `n_estimators` to `n_iter_no_change` first.
+    Tune the parameters from `n_estimators` to `n_iter_no_change` first. For "auto"
+    see Notes.
 
     Parameters
     ----------
@@ -272,7 +270,7 @@ def fit_gradient_boosting(
         Features. Missing values go to the child that gives the better split, or, if a node had none
         in training, to the child with more weight. Categories are split into two sets.
     y : array_like of shape (n,), optional
-        Target: class labels (two, or more with the softmax loss), or finite numbers for regression.
+        Target: class labels, or finite numbers for regression.
     loss : str or Loss, optional
         Loss to minimize, see `pboost.losses`. Classification: "exponential", "log_loss", "hinge" or
         "probit" for two classes, "softmax" for any number. Regression: "squared_error",
@@ -308,10 +306,11 @@ def fit_gradient_boosting(
 
     By default, `subsample` is 0.8 and `leaf_shrinkage` 1.5 (log loss: 2) for the log loss, softmax
     and the squared error, and `random_strength` is 0.3 for the last two. With other losses,
-    "multi_output_tree" or an exact search they are off. With a learning rate of 0.1,
-    ``n_estimators="auto"`` is 100. It is 200 if shrinkage keeps 0.6 of the squared leaf values of
-    trees 31 to 40, and 400 if it also keeps 0.7 at trees 141 to 150. These numbers are divided by
-    10 times the learning rate, or by 0.1 if it is below 0.01.
+    "multi_output_tree" or an exact search they are off. With costs, only `leaf_shrinkage` is on.
+
+    With a learning rate of 0.1, ``n_estimators="auto"`` is 100. It is 200 if shrinkage keeps 0.6 of
+    the squared leaf values of trees 31 to 40, and 400 if it also keeps 0.7 at trees 141 to 150.
+    These numbers are inversely proportional to the learning rate, from 0.01 on.
 
     In a binned search, sums of rounded gradients are exact, so the model depends neither on the
     order of the rows nor on the processor. If all weights are integers up to 64 times a common
@@ -327,8 +326,8 @@ def fit_gradient_boosting(
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
     built-in loss other than softmax, it is "symmetric" if two features together predict far better
     than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is "independent" with
-    `max_leaf_nodes`, `max_features`, constraints, costs, "multi_output_tree" or an exact search.
-    With "cost_efficient", use ``max_depth=None``; trees then have at most 1024 leaves.
+    `max_leaf_nodes`, `max_features`, constraints, costs or "multi_output_tree". With
+    "cost_efficient", use ``max_depth=None``; trees then have at most 1024 leaves.
 
     References
     ----------

@@ -7,6 +7,7 @@ import importlib
 import importlib.machinery
 import pkgutil
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,18 @@ def test_examples_of_page(page):
             pytest.importorskip(module)
     if "to_parquet" in text or "read_parquet" in text:
         pytest.importorskip("pyarrow")
+    if 'subprocess.run(["cc"' in text and shutil.which("cc") is None:
+        pytest.skip("no C compiler called cc")
     if ">>> ax = " in text:
         pytest.importorskip("matplotlib")
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.failed == 0
+
+
+def test_the_longest_docstring_can_be_read():
+    """Gradient boosting has the most options: each fact should stand in one place."""
+    text = re.sub(r"(?m)^\s*(>>>|\.\.\. ).*$", "", pboost.fit_gradient_boosting.__doc__)
+    assert 1000 < len(text.split()) <= 1900
 
 
 def test_pages_are_there():

@@ -113,3 +113,17 @@ print(before == (count(), threading.active_count()))
 def test_import_does_not_load_test_packages():
     code = "import sys, pboost; print([m for m in ('pytest', 'hypothesis') if m in sys.modules])"
     assert run(code).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "fit"),
+    [
+        ("fit_random_forest", "fit_random_forest"),
+        ("GradientBoostingClassifier", "fit_gradient_boosting"),
+    ],
+)
+def test_names_that_dask_lacks(name, fit):
+    """Nobody finds the fit functions among the names of pboost.dask; the error names them."""
+    with pytest.raises(AttributeError, match=rf"attribute '{name}'; .* pb\.{fit}\(pboost\.dask\."):
+        getattr(pboost.dask, name)
+    assert not hasattr(pboost.dask, "__path__")

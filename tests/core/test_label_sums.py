@@ -28,12 +28,12 @@ def case(rng, J):
     return codes, rows.astype(np.int32), weight, label
 
 
-def in_lanes(of_all, own, count):
+def in_lanes(of_all, of_class, count):
     """Return sums (bins, k) of a column as the kernels have them."""
     bins, k = of_all.shape
     blocks, lanes = kernels.lanes_of(k)
     every = np.zeros((2, bins, blocks * lanes), dtype=np.int64)
-    every[0, :, :k], every[0, :, k], every[1, :, :k] = of_all, count, own
+    every[0, :, :k], every[0, :, k], every[1, :, :k] = of_all, count, of_class
     first = every[0].reshape(bins, blocks, lanes).swapaxes(0, 1).ravel()
     return np.stack([first, every[1].T.ravel()])
 
@@ -55,13 +55,13 @@ def test_sums_are_those_of_rows(J, level):
         scale = 2.0**50
         kernels.add_up(codes, rows, weight, label, scale, used, place, sums, 0, len(codes))
         fixed = fixed_point(weight[rows][:, used], scale)
-        is_own = label[rows][:, None] == used
+        is_class = label[rows][:, None] == used
         for column, item in zip(codes, sums, strict=True):
-            of_all, own = np.zeros((2, 256, len(used)), dtype=np.int64)
+            of_all, of_class = np.zeros((2, 256, len(used)), dtype=np.int64)
             np.add.at(of_all, column[rows], fixed)
-            np.add.at(own, column[rows], fixed * is_own)
+            np.add.at(of_class, column[rows], fixed * is_class)
             count = np.bincount(column[rows], minlength=256)
-            np.testing.assert_array_equal(item, in_lanes(of_all, own, count))
+            np.testing.assert_array_equal(item, in_lanes(of_all, of_class, count))
 
 
 @pytest.mark.parametrize("J", [3, 7, 12, 26])
@@ -73,42 +73,45 @@ def test_rows_are_reweighted_and_added_up(J, level):
     start = rng.integers(0, 100, n)
     factor = np.ones((2, width))
     factor[:, :J] = rng.random((2, J)) * 3
-    for given in (factor, np.ones((0, width))):
+    for factors in (factor, np.ones((0, width))):
         expected = weight[:, :J].copy()
-        here = rows[:, None], np.arange(J)
-        if len(given):
-            is_own = label[rows][:, None] == np.arange(J)
-            changed = expected[rows] * np.where(is_own, factor[0, :J], factor[1, :J])
-            expected[here] = np.maximum(changed, LEAST)
+        cells = rows[:, None], np.arange(J)
+        if len(factors):
+            is_class = label[rows][:, None] == np.arange(J)
+            changed = expected[rows] * np.where(is_class, factor[0, :J], factor[1, :J])
+            expected[cells] = np.maximum(changed, LEAST)
         actual = np.zeros((3, width), dtype=np.int64)
-        kernels.take(rows, label, given.copy(), 2.0**50, weight, start, actual)
+        kernels.take(rows, label, factors.copy(), 2.0**50, weight, start, actual)
         np.testing.assert_array_equal(weight[:, :J], expected)
         fixed = fixed_point(expected[rows], 2.0**50)
-        own, begun = np.zeros((2, J), dtype=np.int64)
-        np.add.at(own, label[rows], fixed[np.arange(len(rows)), label[rows]])
+        of_class, begun = np.zeros((2, J), dtype=np.int64)
+        np.add.at(of_class, label[rows], fixed[np.arange(len(rows)), label[rows]])
         np.add.at(begun, label[rows], start[rows])
-        np.testing.assert_array_equal(actual[:, :J], [fixed.sum(axis=0), own, begun])
+        np.testing.assert_array_equal(actual[:, :J], [fixed.sum(axis=0), of_class, begun])
 
 
-def scores(of_all, own, count, factor, least, least_rows, before):
+def scores(of_all, of_class, count, factor, min_weight, min_rows, before):
     """Return the scores of cuts by the definition, in the order of the labels."""
     k = of_all.shape[1]
     sides = []
-    for part in (of_all, own):
+    for part in (of_all, of_class):
         below = np.cumsum(part, axis=0)[:-1] + part[-1] * before
         sides.append((below, part.sum(axis=0) - below))
     (lt, ht), (lp, hp) = sides
     below = np.cumsum(count)[:-1] + count[-1] * before
-    masses = [(p.astype(float), (t - p).astype(float)) for t, p in ((lt, lp), (ht, hp))]
+    masses = [
+        (own_part.astype(float), (t - own_part).astype(float))
+        for t, own_part in ((lt, lp), (ht, hp))
+    ]
     total, weight = np.zeros(len(lt)), np.zeros((2, len(lt)))
     for j in range(k):
-        low, high = (np.sqrt(p[:, j] * q[:, j]) for p, q in masses)
+        low, high = (np.sqrt(own_part[:, j] * rest[:, j]) for own_part, rest in masses)
         total += factor[2, j] * (low + high)
-        for side, (p, q) in enumerate(masses):
-            weight[side] += factor[0, j] * p[:, j] + factor[1, j] * q[:, j]
-    is_legal = np.minimum(below, count.sum() - below) >= least_rows
-    if least > 0:
-        is_legal &= weight.min(axis=0) >= least
+        for side, (own_part, rest) in enumerate(masses):
+            weight[side] += factor[0, j] * own_part[:, j] + factor[1, j] * rest[:, j]
+    is_legal = np.minimum(below, count.sum() - below) >= min_rows
+    if min_weight > 0:
+        is_legal &= weight.min(axis=0) >= min_weight
     return np.where(is_legal, total, np.inf)
 
 
@@ -117,8 +120,8 @@ def test_scores_are_those_of_the_definition(J, level):
     rng = np.random.default_rng(J)
     for turn in range(6):
         bins, mixed = int(rng.integers(2, 40)), rng.random(J) < 0.7
-        own = rng.integers(0, 1 << 40, (bins, J)) * mixed
-        of_all = own + rng.integers(0, 1 << 40, (bins, J))
+        of_class = rng.integers(0, 1 << 40, (bins, J)) * mixed
+        of_all = of_class + rng.integers(0, 1 << 40, (bins, J))
         count = rng.integers(0, 5, bins)
         if turn % 2:
             count[-1] = 0
@@ -132,16 +135,19 @@ def test_scores_are_those_of_the_definition(J, level):
             if k == 0 or (minimum > 0 and k < J):
                 continue
             full, by = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-            full[0, :k], full[1, :k] = of_all[:, labels].sum(axis=0), own[:, labels].sum(axis=0)
+            full[0, :k], full[1, :k] = (
+                of_all[:, labels].sum(axis=0),
+                of_class[:, labels].sum(axis=0),
+            )
             full[0, k], by[:, :k] = count.sum(), factor[:, labels]
-            sums = in_lanes(of_all[:, labels], own[:, labels], count)[None]
+            sums = in_lanes(of_all[:, labels], of_class[:, labels], count)[None]
             out = np.empty((1, 2, bins))
             n_bins = np.array([bins - 1], dtype=np.int32)
             kernels.search(sums, n_bins, k, full, by, minimum, 1 + turn % 3, out, 0, 1, holes)
             actual[k] = out[0]
         for out in actual.values():  # labels that all rows have, or none, change no bit
             assert out.tobytes() == actual[J].tobytes()
-        args = of_all, own, count, factor, minimum, 1 + turn % 3
+        args = of_all, of_class, count, factor, minimum, 1 + turn % 3
         above = scores(*args, 0)
         expected = above if count[-1] else np.append(above[:-1], np.inf)
         np.testing.assert_array_equal(actual[J][0, :-1], expected)

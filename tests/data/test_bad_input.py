@@ -1,5 +1,8 @@
 """Bad input: a clear error that names the argument, and nothing lost."""
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 from compare import assert_identical, stump
@@ -77,6 +80,37 @@ def test_empty(fit, shape):
 def test_not_two_dimensional(fit, bad):
     with pytest.raises(REFUSED, match="X"):
         fit(bad, Y)
+
+
+#: Fit functions whose first argument is not X, or that need another argument.
+OTHER_FITS = {
+    "fit_bagging": partial(pb.fit_bagging, pb.fit_cart),
+    "fit_one_vs_rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost),
+    "fit_samme": partial(pb.fit_samme, base_learner=pb.fit_cart),
+    "fit_within_budget": partial(pb.fit_within_budget, mean_comparisons=10),
+}
+PATHS = ["rows.csv", b"rows.csv", Path("rows.csv")]
+
+
+@pytest.mark.parametrize("name", [name for name in pb.__all__ if name.startswith("fit_")])
+def test_path_as_rows_of_a_fit(name):
+    fit = OTHER_FITS.get(name, getattr(pb, name))
+    for path in PATHS:
+        with pytest.raises(TypeError, match=r"^X: .* the path b?'rows.csv'; read .*bin_files"):
+            fit(path, Y)
+
+
+def test_path_as_rows_of_a_prediction():
+    models = [
+        pb.fit_adaboost(X, Y, n_estimators=2),
+        pb.fit_one_vs_rest(pb.fit_adaboost, X, Y, n_estimators=2),
+        pb.fit_gradient_boosting(X, Y, n_estimators=2),
+    ]
+    for model in models:
+        for call in (pb.predict, pb.decision_function, pb.prediction_cost, pb.explain):
+            for path in PATHS:
+                with pytest.raises(TypeError, match=r"^X: .* the path b?'rows.csv'; read .*csv"):
+                    call(model, path)
 
 
 @builders

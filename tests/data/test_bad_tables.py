@@ -143,6 +143,18 @@ def test_frames_that_are_not_read_yet(fit):
         fit(frame(of=polars.DataFrame).lazy(), truth(fit))
 
 
+@builders
+def test_collections_of_dask(fit):
+    class Frame:
+        columns = ("a", "b")
+
+        def compute(self):
+            raise AssertionError
+
+    with pytest.raises(TypeError, match=r"pass X\.compute\(\); see pboost\.dask for Dask coll"):
+        fit(Frame(), truth(fit))
+
+
 HIDDEN = {
     "one column": A * [1.0, np.nan, 1.0],
     "one column of a frame": frame(v=[None] * N),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pboost.data.node_inputs.inputs import ColumnNames, Subsets
+from pboost.data.read.table import Table
 
 RNG = np.random.default_rng(3)
 
@@ -82,6 +83,29 @@ def test_columns_read_and_shares():
     ]
     assert SETS.column_shares(np.array([5.0, 0.0, 1.0])).tolist() == [1.0] * 5
     assert SETS.projected(np.array([[1.0, np.nan, 2.0]])).tolist()[0][3:] == [0.0, 0.0]
+
+
+def test_long_sets_are_shown_by_the_other_categories():
+    """The text of a condition is true for the same categories, whichever set it shows."""
+    table = Table((np.array([f"town {k:02}" for k in range(14)]),), np.zeros(1, dtype=np.bool_))
+    columns = ColumnNames(("town",), 1, table)
+
+    def sides(*levels):
+        subsets = Subsets(1, [0], [bits(*levels)])
+        names = subsets.names(columns)
+        assert subsets.question(names, 1, 0.5) == f"town {subsets.side(names, 1, False)}"
+        return [subsets.side(names, 1, is_in) for is_in in (False, True)], subsets, names
+
+    (outside, inside), subsets, names = sides(*range(12))
+    assert (outside, inside) == ("in {town 12, town 13}", "not in {town 12, town 13}")
+    for level in range(14):
+        is_in = float(level < 12)
+        text = subsets.answer(names, 1, [float(level), is_in].__getitem__)
+        assert text == f"town = town {level:02} {inside if is_in else outside}"
+    ten, eleven, every = (sides(*range(n))[0] for n in (10, 11, 14))
+    assert ten[1].startswith("in {town 00, town 01, ")  # it is shown in full
+    assert eleven[1] == "not in {town 11, town 12, town 13}"
+    assert every[1].endswith(", ... (14 levels)}")  # there are no others
 
 
 def test_words():

@@ -102,14 +102,14 @@ def test_weights_near_a_power_of_two_in_any_order(tmp_path):
     assert len(actual) == 1
 
 
-def made(table, n_parts):
+def shards_of(table, n_parts):
     columns, label, weights = divided(table, n_parts)
-    given = weights or [None] * n_parts
+    weights_of_parts = weights or [None] * n_parts
     label = [np.asarray(part == "yes" if part.dtype.kind == "U" else part) for part in label]
     workers = Workers(1)
     return [
         Shard(c, part.astype(np.uint8), w, workers)
-        for c, part, w in zip(columns, label, given, strict=True)
+        for c, part, w in zip(columns, label, weights_of_parts, strict=True)
     ]
 
 
@@ -134,7 +134,7 @@ def test_masses_are_those_of_the_twin():
     n_codes = columns.n_bins + columns.special
     sent = [(c.feature, c.side, c.factors) for c in cuts]
     want = twin.edge_masses(some[0].codes, y[:40], np.ones(40), scale, n_codes, sent)
-    shards = made(some, 3)
+    shards = shards_of(some, 3)
     begin(Serial(shards), is_weighed=False)
     np.testing.assert_array_equal(merge([shard.masses(cuts) for shard in shards]), want)
 
@@ -142,7 +142,7 @@ def test_masses_are_those_of_the_twin():
 def test_a_shard_that_lost_its_weights_replays_the_cuts():
     for name in ("holes", "numbers"):
         cuts = some_cuts(TABLES[name][0], 9)
-        kept, lost = made(TABLES[name], 2), made(TABLES[name], 2)
+        kept, lost = shards_of(TABLES[name], 2), shards_of(TABLES[name], 2)
         is_weighed = TABLES[name][2] is not None
         begin(Serial(kept), is_weighed)
         begun = begin(Serial(lost), is_weighed)
@@ -163,10 +163,14 @@ def test_callbacks_stop_and_see_what_they_see_of_one_table():
         return lambda step, record: to.append((step, record)) or step == 4
 
     first_model = pb.fit_adaboost(columns, label, n_estimators=9, callback=note(seen[0]))
-    other = fit_parted("fit_adaboost", X, y, n_estimators=9, callback=note(seen[1]))
+    parted_model = fit_parted("fit_adaboost", X, y, n_estimators=9, callback=note(seen[1]))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
-    assert first_model.record.stop_reason == other.record.stop_reason == "stopped by the callback"
+    assert (
+        first_model.record.stop_reason
+        == parted_model.record.stop_reason
+        == "stopped by the callback"
+    )
 
 
 def test_growth_ends_as_on_one_table(tmp_path):
@@ -176,28 +180,28 @@ def test_growth_ends_as_on_one_table(tmp_path):
         assert parted == full
 
 
-def changed(what):
+def changed(kind):
     """Return arguments of which one is wrong, and what the error says."""
     X, y, weights = divided(TABLES["weights"], 3, seed=1)
-    a, b, c = X
-    other = pb.data.bin_columns(np.ones((len(y[1]), 4)))
+    first, second, third = X
+    four_columns = pb.data.bin_columns(np.ones((len(y[1]), 4)))
     holed = TABLES["holes"][0].select(np.arange(len(y[1]), dtype=np.int32))
     return {
-        "not a list": ((a, y[0]), {}, TypeError, "X: expected a list with one entry per part"),
+        "not a list": ((first, y[0]), {}, TypeError, "X: expected a list with one entry per part"),
         "none": (([], []), {}, ValueError, "X: expected at least one partition"),
-        "values": (([a, np.ones((3, 5))], y[:2]), {}, TypeError, "got ndarray in partition 1"),
-        "columns": (([a, other], y[:2]), {}, ValueError, "number of columns (5, 4)"),
+        "values": (([first, np.ones((3, 5))], y[:2]), {}, TypeError, "got ndarray in partition 1"),
+        "columns": (([first, four_columns], y[:2]), {}, ValueError, "number of columns (5, 4)"),
         "bins": (
-            ([a, pb.data.bin_columns(np.ones((9, 5)))], y[:2]),
+            ([first, pb.data.bin_columns(np.ones((9, 5)))], y[:2]),
             {},
             ValueError,
             "partition 1 differs",
         ),
-        "holes": (([a, holed], y[:2]), {}, ValueError, "the features with missing values"),
+        "holes": (([first, holed], y[:2]), {}, ValueError, "the features with missing values"),
         "labels of fewer": ((X, y[:2]), {}, ValueError, "y: expected 3 partitions, as in X, got 2"),
         "length": ((X, [y[0], y[1][:-1], y[2]]), {}, ValueError, "partition 1: y: expected"),
         "NaN": (
-            ([a, b, c], [y[0], y[1], np.full(len(y[2]), np.nan)]),
+            ([first, second, third], [y[0], y[1], np.full(len(y[2]), np.nan)]),
             {},
             ValueError,
             "partition 2: y: missing label in row 0",
@@ -260,7 +264,7 @@ def changed(what):
         ),
         "rounds": ((X, y), {"n_estimators": 0}, ValueError, "n_estimators"),
         "unknown": ((X, y), {"num_boost_round": 5}, TypeError, "n_estimators"),
-    }[what]
+    }[kind]
 
 
 @pytest.mark.parametrize(
@@ -291,6 +295,6 @@ def changed(what):
     ],
 )
 def test_what_is_refused(what):
-    (X, y), options, kind, said = changed(what)
-    with pytest.raises(kind, match=re.escape(said)):
+    (X, y), options, kind, message = changed(what)
+    with pytest.raises(kind, match=re.escape(message)):
         fit_parted("fit_adaboost", X, y, **options)

@@ -219,7 +219,7 @@ def refused():
         (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 features, got 5"),
         (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (forest, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
-        (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them"),
+        (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them, got none"),
         (total, {"n_estimators": 0}, ValueError, "n_estimators"),
         (chain, {"n_estimators": 2, "weak_learner": pb.weak.affine()}, missing, "weak.stump()"),
         (

@@ -31,12 +31,12 @@ def bits(model, tmp_path):
     return (tmp_path / "bits.npz").read_bytes()
 
 
-def two(z):
-    return np.where(z > 0, "yes", "no")
+def two(target):
+    return np.where(target > 0, "yes", "no")
 
 
-def three(z):
-    return np.array(["a", "b", "c"])[np.digitize(z, [-0.5, 0.5])]
+def three(target):
+    return np.array(["a", "b", "c"])[np.digitize(target, [-0.5, 0.5])]
 
 
 def frame(X):
@@ -49,20 +49,26 @@ def frame(X):
 
 OTHER = problem(9, n=60)
 SUMS = {
-    "squared_error": (lambda z: z, {}),
+    "squared_error": (lambda target: target, {}),
     "log_loss": (two, {}),
     "softmax": (three, {}),
     "one tree for all labels": (three, {"multi_strategy": "multi_output_tree"}),
     "bag": (two, {"subsample": 0.5, "rng": 3}),
     "columns": (three, {"max_features_per_tree": 2, "max_features": 1, "rng": 3}),
     "hinge": (two, {"loss": "hinge"}),
-    "poisson": (lambda z: np.floor(np.abs(2 * z)), {"loss": "poisson"}),
+    "poisson": (lambda target: np.floor(np.abs(2 * target)), {"loss": "poisson"}),
     "exact": (two, {"search": "exact"}),
     "prices": (two, {"feature_costs": [1.0, 2.0, 3.0, 0.0]}),
     "per comparison": (two, {"growth": "cost_efficient", "tree_comparisons": [3.0, 1.0, 2.0]}),
     "share held out": (two, {"validation": 0.3, "rng": 3, "n_iter_no_change": 4}),
-    "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3}),
-    "no leaf lowers the loss": (lambda z: np.full(len(z), 3.0), {"loss": "squared_error"}),
+    "rows given": (
+        lambda target: target,
+        {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3},
+    ),
+    "no leaf lowers the loss": (
+        lambda target: np.full(len(target), 3.0),
+        {"loss": "squared_error"},
+    ),
 }
 #: Fits that end by themselves, however many steps follow.
 ENDS = "share held out", "rows given", "no leaf lowers the loss"
@@ -72,11 +78,11 @@ ENDS = "share held out", "rows given", "no leaf lowers the loss"
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_sums_are_the_same_bits(tmp_path, case, n_threads):
     targets, options = SUMS[case]
-    X, z, weight = problem(1)
-    weight, y = np.maximum(weight, 0.5), targets(z)
+    X, target, weight = problem(1)
+    weight, y = np.maximum(weight, 0.5), targets(target)
     common = {"sample_weight": weight, "n_threads": n_threads}
-    given = options.get("validation")
-    more = {"validation": given} if isinstance(given, tuple) else {}
+    validation = options.get("validation")
+    more = {"validation": validation} if isinstance(validation, tuple) else {}
     kept = alone = fit_shallow(X, y, n_estimators=2, **common, **options)
     state = pb.models.FitState()
     for steps in (1, 3, 1, 5):
@@ -101,25 +107,27 @@ CHAINS = {
 @pytest.mark.parametrize("case", CHAINS)
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_chains_are_the_same_bits(tmp_path, case, n_threads):
-    X, z, weight = problem(2)
+    X, target, weight = problem(2)
     common = {"sample_weight": weight, "n_threads": n_threads}
-    kept = alone = pb.fit_adaboost(X, two(z), n_estimators=2, **common, **CHAINS[case])
+    kept = alone = pb.fit_adaboost(X, two(target), n_estimators=2, **common, **CHAINS[case])
     state = pb.models.FitState()
     for rounds in (1, 3, 1, 4):
-        alone = pb.continue_fit(alone, X, two(z), n_estimators=rounds, **common)
-        kept = pb.continue_fit(kept, X, two(z), n_estimators=rounds, state=state, **common)
+        alone = pb.continue_fit(alone, X, two(target), n_estimators=rounds, **common)
+        kept = pb.continue_fit(kept, X, two(target), n_estimators=rounds, state=state, **common)
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
     # With other options for the new nodes growth begins anew.
     for options in ({"learning_rate": 0.5}, {}, {"smoothing": 0.1}):
-        alone = pb.continue_fit(alone, X, two(z), n_estimators=2, **options, **common)
-        kept = pb.continue_fit(kept, X, two(z), n_estimators=2, state=state, **options, **common)
+        alone = pb.continue_fit(alone, X, two(target), n_estimators=2, **options, **common)
+        kept = pb.continue_fit(
+            kept, X, two(target), n_estimators=2, state=state, **options, **common
+        )
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
     assert kept.n_nodes == 17
 
 
 def test_tables_and_probabilities(tmp_path):
-    X, z, _ = problem(3)
-    table, share = frame(X), 1 / (1 + np.exp(-z))
+    X, target, _ = problem(3)
+    table, share = frame(X), 1 / (1 + np.exp(-target))
     kept = alone = pb.fit_gradient_boosting(table, y_proba=share, loss="log_loss", n_estimators=1)
     state = pb.models.FitState()
     for _ in range(4):
@@ -130,41 +138,41 @@ def test_tables_and_probabilities(tmp_path):
 
 @pytest.mark.parametrize("columns", [pb.data.sort_columns, pb.data.bin_columns])
 def test_prepared_columns_are_told_by_identity(columns):
-    X, z, _ = problem(4)
+    X, target, _ = problem(4)
     prepared, state = columns(X), pb.models.FitState()
-    model = pb.fit_gradient_boosting(prepared, z, n_estimators=1)
-    model = pb.continue_fit(model, prepared, z, n_estimators=1, state=state)
+    model = pb.fit_gradient_boosting(prepared, target, n_estimators=1)
+    model = pb.continue_fit(model, prepared, target, n_estimators=1, state=state)
     with pytest.raises(ValueError, match=r"X: expected the same values as in the previous call"):
-        pb.continue_fit(model, columns(X), z, n_estimators=1, state=state)
-    assert len(pb.continue_fit(model, prepared, z, n_estimators=1, state=state)) == 3
+        pb.continue_fit(model, columns(X), target, n_estimators=1, state=state)
+    assert len(pb.continue_fit(model, prepared, target, n_estimators=1, state=state)) == 3
 
 
 def test_a_call_adds_trees_and_nothing_else(monkeypatch):
-    X, z, _ = problem(5)
-    grown, asked = [], []
+    X, target, _ = problem(5)
+    grown, cuts = [], []
     next_tree, ask = SumFit._next_tree, Chain.ask
     monkeypatch.setattr(
         SumFit, "_next_tree", lambda f, step: grown.append(step) or next_tree(f, step)
     )
-    monkeypatch.setattr(Chain, "ask", lambda f, *cut: asked.append(cut) or ask(f, *cut))
-    model, state = pb.fit_gradient_boosting(X, z, n_estimators=1), pb.models.FitState()
+    monkeypatch.setattr(Chain, "ask", lambda f, *cut: cuts.append(cut) or ask(f, *cut))
+    model, state = pb.fit_gradient_boosting(X, target, n_estimators=1), pb.models.FitState()
     for _ in range(20):
-        model = pb.continue_fit(model, X, z, n_estimators=1, state=state)
+        model = pb.continue_fit(model, X, target, n_estimators=1, state=state)
     assert grown == [1, *range(1, 22)]  # the first call takes in the tree that is there
-    model, state = pb.fit_adaboost(X, two(z), n_estimators=1), pb.models.FitState()
+    model, state = pb.fit_adaboost(X, two(target), n_estimators=1), pb.models.FitState()
     for _ in range(20):
-        model = pb.continue_fit(model, X, two(z), n_estimators=1, state=state)
+        model = pb.continue_fit(model, X, two(target), n_estimators=1, state=state)
     assert model.n_nodes == 21
-    assert len(asked) == 22
+    assert len(cuts) == 22
 
 
 def builders():
-    X, z, _ = problem(6, n=4000, d=12)
+    X, target, _ = problem(6, n=4000, d=12)
     sums = {
-        name: (pb.fit_gradient_boosting, "n_estimators", SUMS[name][0](z))
+        name: (pb.fit_gradient_boosting, "n_estimators", SUMS[name][0](target))
         for name in ("squared_error", "log_loss", "softmax")
     }
-    return X, {**sums, "adaboost": (pb.fit_adaboost, "n_estimators", two(z))}
+    return X, {**sums, "adaboost": (pb.fit_adaboost, "n_estimators", two(target))}
 
 
 @pytest.mark.full_for("squared_error")
@@ -188,8 +196,8 @@ def test_a_hundred_calls_take_at_most_ten_fits(case):
 
 def begun():
     """Return data, a model that has gone on with a state, and the state."""
-    X, z, weight = problem(7)
-    y, valid = two(z), (OTHER[0].copy(), two(OTHER[1]))
+    X, target, weight = problem(7)
+    y, valid = two(target), (OTHER[0].copy(), two(OTHER[1]))
     data = {"X": X, "y": y, "sample_weight": np.maximum(weight, 0.5), "validation": valid}
     model, state = (
         pb.fit_gradient_boosting(**data, n_estimators=1, n_iter_no_change=50),
@@ -231,34 +239,38 @@ def test_a_value_changed_in_place_is_refused():
 
 def test_other_models_are_refused(tmp_path):
     data, model, state = begun()
-    for other in (pb.fit_gradient_boosting(**data, n_estimators=2), model.truncate(1)):
+    for refused in (pb.fit_gradient_boosting(**data, n_estimators=2), model.truncate(1)):
         with pytest.raises(ValueError, match=r"^model: expected the model that continue_fit ret"):
-            pb.continue_fit(other, **data, n_estimators=1, state=state)
+            pb.continue_fit(refused, **data, n_estimators=1, state=state)
     assert state.model is model
     assert "2 trees" in repr(state)
 
 
 def test_what_takes_no_state():
-    X, z, _ = problem(8)
+    X, target, _ = problem(8)
     state = pb.models.FitState()
     sum_, tree = (
-        pb.fit_gradient_boosting(X, z, n_estimators=1),
-        pb.fit_boosted_tree(X, two(z), max_nodes=2),
+        pb.fit_gradient_boosting(X, target, n_estimators=1),
+        pb.fit_boosted_tree(X, two(target), max_nodes=2),
     )
     with pytest.raises(TypeError, match=r"^state: expected a FitState or None, got 'mine'"):
-        pb.continue_fit(sum_, X, z, n_estimators=1, state="mine")
+        pb.continue_fit(sum_, X, target, n_estimators=1, state="mine")
     with pytest.raises(ValueError, match=r"^rng: expected None"):
-        pb.continue_fit(sum_, X, z, n_estimators=1, state=state, rng=0)
+        pb.continue_fit(sum_, X, target, n_estimators=1, state=state, rng=0)
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
         pb.continue_fit(
-            pb.fit_random_forest(X, two(z), n_estimators=2), X, two(z), n_estimators=1, state=state
+            pb.fit_random_forest(X, two(target), n_estimators=2),
+            X,
+            two(target),
+            n_estimators=1,
+            state=state,
         )
     for model, options in (
         (tree, {"max_nodes": 1}),
         (tree, {"n_estimators": 1}),
-        (pb.fit_adaboost(X, three(z), n_estimators=2), {"n_estimators": 1}),
+        (pb.fit_adaboost(X, three(target), n_estimators=2), {"n_estimators": 1}),
     ):
-        y = two(z) if model is tree else three(z)
+        y = two(target) if model is tree else three(target)
         with pytest.raises(NotImplementedError, match=r"^state: expected a binary chain"):
             pb.continue_fit(model, X, y, state=state, **options)
     assert repr(state) == "<FitState: empty>"
@@ -272,23 +284,25 @@ def test_states_are_not_copied(how):
 
 
 def test_a_callback_may_stop_or_fail(tmp_path):
-    X, z, _ = problem(10)
-    state, model = pb.models.FitState(), pb.fit_gradient_boosting(X, z, n_estimators=2)
-    told = []
+    X, target, _ = problem(10)
+    state, model = pb.models.FitState(), pb.fit_gradient_boosting(X, target, n_estimators=2)
+    steps = []
     model = pb.continue_fit(
         model,
         X,
-        z,
+        target,
         n_estimators=9,
         state=state,
-        callback=lambda step, _: told.append(step) or step == 5,
+        callback=lambda step, _: steps.append(step) or step == 5,
     )
-    assert told == [3, 4, 5]
-    alone = pb.continue_fit(model, X, z, n_estimators=2)
+    assert steps == [3, 4, 5]
+    alone = pb.continue_fit(model, X, target, n_estimators=2)
     with pytest.raises(ZeroDivisionError):
-        pb.continue_fit(model, X, z, n_estimators=2, state=state, callback=lambda step, _: 1 / 0)
+        pb.continue_fit(
+            model, X, target, n_estimators=2, state=state, callback=lambda step, _: 1 / 0
+        )
     assert repr(state) == "<FitState: empty>"
-    assert bits(pb.continue_fit(model, X, z, n_estimators=2, state=state), tmp_path) == bits(
+    assert bits(pb.continue_fit(model, X, target, n_estimators=2, state=state), tmp_path) == bits(
         alone, tmp_path
     )
 

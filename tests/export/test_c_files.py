@@ -238,15 +238,17 @@ class _Every:
                     to_c(model, path, dtype, **options)
                 continue
             file = to_c(model, path, dtype, **options)
-            own = rows.astype(np.float32).astype(float) if dtype == "float32" else rows
+            typed_rows = rows.astype(np.float32).astype(float) if dtype == "float32" else rows
             if dtype == "int16":
-                own = file.to_grid(rows)
-            score, said = _expected(model, file.from_grid(own) if dtype == "int16" else own)
+                typed_rows = file.to_grid(rows)
+            score, predicted = _expected(
+                model, file.from_grid(typed_rows) if dtype == "int16" else typed_rows
+            )
             if dtype == "int16" and getattr(model, "knot", None) is not None:
-                score = _above_half(model, _given(model, file.from_grid(own)))
+                score = _above_half(model, _given(model, file.from_grid(typed_rows)))
             predicts = not (dtype == "int16" and model.classes is None)
-            place = self.programs.add(file, path.read_text(), score.shape[1], own, predicts)
-            self.cases.append((kind, dtype, file, model, score, said, place))
+            place = self.programs.add(file, path.read_text(), score.shape[1], typed_rows, predicts)
+            self.cases.append((kind, dtype, file, model, score, predicted, place))
 
     def _add_single(self, model, kind):
         """Add a file with votes of float32, whose scores are those of the twin."""
@@ -259,8 +261,8 @@ class _Every:
         else:  # see tests of `leave_walk` for the twin of this
             score = sums_of(single_part(part_of(model), "float32"), rows)
         place = self.programs.add(file, path.read_text(), score.shape[1], rows)
-        said = score[:, 0] > 0 if score.shape[1] == 1 else score.argmax(axis=1)
-        self.cases.append((f"single {kind}", "float32", file, model, score, said, place))
+        predicted = score[:, 0] > 0 if score.shape[1] == 1 else score.argmax(axis=1)
+        self.cases.append((f"single {kind}", "float32", file, model, score, predicted, place))
 
     def run(self, compiler):
         """Return what the files said, by a compiler."""
@@ -282,13 +284,13 @@ def every(tmp_path_factory):
 def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
     actual = every.run(compiler)
     for case in every.cases:
-        kind, dtype, file, model, score, said, place = case
-        own, predicted = actual[place]
+        kind, dtype, file, model, score, expected, place = case
+        c_score, predicted = actual[place]
         where = f"{kind}, {dtype}"
         if dtype == "int16":
-            error = np.abs(own * file.scale - score)
+            error = np.abs(c_score * file.scale - score)
             if isinstance(model, pb.models.EarlyExitModel):
-                _check_early(every, case, own, predicted)
+                _check_early(every, case, c_score, predicted)
                 continue
             assert error.max() <= file.bound + ROUNDING, where
             if model.classes is None:
@@ -298,34 +300,34 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
                 lead = np.diff(np.sort(score), axis=1)[:, -1]
             clear = lead > file.bound
             assert clear.mean() > 0.4 or not model.n_nodes, where  # shares of leaves can be equal
-            assert np.array_equal(predicted[clear], said[clear]), where
+            assert np.array_equal(predicted[clear], expected[clear]), where
         elif not is_exact(part_of(model)):
-            np.testing.assert_allclose(own, score, rtol=1e-14, atol=1e-14, err_msg=where)
+            np.testing.assert_allclose(c_score, score, rtol=1e-14, atol=1e-14, err_msg=where)
             lead = np.abs(score[:, 0])
             if score.shape[1] > 1:
                 lead = np.diff(np.sort(score), axis=1)[:, -1]
-            assert np.array_equal(predicted[lead > 1e-12], said[lead > 1e-12]), where
+            assert np.array_equal(predicted[lead > 1e-12], expected[lead > 1e-12]), where
         else:
-            assert np.array_equal(own, score), where
+            assert np.array_equal(c_score, score), where
             if model.classes is None:
-                np.testing.assert_allclose(predicted, said, rtol=1e-15, err_msg=where)
+                np.testing.assert_allclose(predicted, expected, rtol=1e-15, err_msg=where)
             else:
-                assert np.array_equal(predicted, said), where
+                assert np.array_equal(predicted, expected), where
 
 
-def _check_early(every, case, own, predicted):
+def _check_early(every, case, c_score, predicted):
     """Check a file of int16 that rows leave early: the bits of the twin, and labels."""
-    kind, _, file, model, score, said, place = case
-    q = every.programs.rows[place]
+    kind, _, file, model, score, expected, place = case
+    grid_rows = every.programs.rows[place]
     grid = Grid(file.offset, file.step)
     fixed = fixed_part(part_of(model), grid)
-    assert np.array_equal(own, sums_of(fixed.part, q)), kind
-    clear = leave_walk(part_of(model), grid.values(q)).near > file.bound
+    assert np.array_equal(c_score, sums_of(fixed.part, grid_rows)), kind
+    clear = leave_walk(part_of(model), grid.values(grid_rows)).near > file.bound
     assert clear.mean() > 0.3, kind  # shares of leaves can be equal, and equal to thresholds
     assert file.uncertain == np.count_nonzero(~clear)
-    error = np.abs(own * file.scale - score)[clear]
+    error = np.abs(c_score * file.scale - score)[clear]
     assert error.max() <= max(1, model.slope.max()) * (file.bound + 4 * file.scale), kind
-    assert np.array_equal(predicted[clear], said[clear]), kind
+    assert np.array_equal(predicted[clear], expected[clear]), kind
 
 
 @pytest.mark.build
@@ -392,9 +394,9 @@ def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
         assert (code, message) == (0, "0 scores of 20 rows differ\n")
     early = AROUND["early chain"][1](made("chain"))
     for dtype, votes in (("int16", "float64"), ("float32", "float32")):
-        other = tmp_path / f"early-{dtype}.c"
-        to_c(early, other, dtype, prefix="early", vote_dtype=votes, X=_given(early, X))
-        actual = self_test(str(other), "early", str(tmp_path))
+        early_path = tmp_path / f"early-{dtype}.c"
+        to_c(early, early_path, dtype, prefix="early", vote_dtype=votes, X=_given(early, X))
+        actual = self_test(str(early_path), "early", str(tmp_path))
         assert actual == (0, "0 scores of 20 rows differ\n")
     text = path.read_text()
     start = text.index("chain_vote[")

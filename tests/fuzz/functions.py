@@ -59,9 +59,12 @@ def scratch(model: Any) -> Iterator[str]:
 
 
 def continued(model: Any, X: Any, y: Any, rng: Generator) -> Any:
-    own = {pb.models.RandomForest: "n_estimators", pb.models.GradientBoostingModel: "n_estimators"}
+    sizes = {
+        pb.models.RandomForest: "n_estimators",
+        pb.models.GradientBoostingModel: "n_estimators",
+    }
     graphs = "n_estimators" if rng.random() < 0.5 else "max_nodes"
-    more = {own.get(type(model), graphs): 2}
+    more = {sizes.get(type(model), graphs): 2}
     return pb.continue_fit(model, X, y, **more)
 
 
@@ -125,10 +128,10 @@ def attempt(name: str, call: Callable[[], Any]) -> Any:
         return None
 
 
-def call_some(model: Any, X: np.ndarray, y: Any, rng: Generator, most: int) -> None:
+def call_some(model: Any, X: np.ndarray, y: Any, rng: Generator, max_calls: int) -> None:
     """Call some functions of a model, drawn at random."""
     names = list(FUNCTIONS)
-    for k in rng.permutation(len(names))[:most].tolist():
+    for k in rng.permutation(len(names))[:max_calls].tolist():
         name = names[k]
         actual = attempt(name, lambda name=name: FUNCTIONS[name](model, X, y, rng))
         check_returned(name, actual, model, X)
@@ -146,22 +149,22 @@ RANGES = {
 }
 
 
-def check_returned(name: str, found: Any, model: Any, X: np.ndarray) -> None:
+def check_returned(name: str, answer: Any, model: Any, X: np.ndarray) -> None:
     """Check what must hold of single answers."""
-    if found is None:
+    if answer is None:
         return
     if name == "staged_predict_proba":
-        for share in found:
+        for share in answer:
             check_shares(name, share)
-    elif name == "truncate" and hasattr(model, "record") and found.n_nodes > model.n_nodes:
+    elif name == "truncate" and hasattr(model, "record") and answer.n_nodes > model.n_nodes:
         raise Finding(name, "longer than the model")
     limit = next((maximum for start, maximum in RANGES.items() if name.startswith(start)), None)
     if limit is None:
         return
-    if not np.all((found >= 0) & (found <= limit)):
-        raise Finding(name, f"beyond [0, {limit}]: {found}")
-    if limit == FINITE and found.shape != (len(X),):
-        raise Finding(name, f"costs {found}")
+    if not np.all((answer >= 0) & (answer <= limit)):
+        raise Finding(name, f"beyond [0, {limit}]: {answer}")
+    if limit == FINITE and answer.shape != (len(X),):
+        raise Finding(name, f"costs {answer}")
 
 
 def check_shares(name: str, share: np.ndarray) -> None:
@@ -184,10 +187,10 @@ def answers(model: Any, X: Any) -> dict[str, np.ndarray]:
     return {name: value for name, value in actual.items() if value is not None}
 
 
-def check_answers(model: Any, X: np.ndarray, found: dict[str, np.ndarray]) -> None:
+def check_answers(model: Any, X: np.ndarray, returned: dict[str, np.ndarray]) -> None:
     """Check that these are what they are called, and agree with one another."""
-    n, label, share = len(X), found.get("predict"), found.get("predict_proba")
-    for name, value in found.items():
+    n, label, share = len(X), returned.get("predict"), returned.get("predict_proba")
+    for name, value in returned.items():
         if len(value) != n:
             raise Finding(name, f"{len(value)} answers for {n} rows")
         if value.dtype.kind == "f" and name != "predict" and not np.isfinite(value).all():
@@ -205,51 +208,53 @@ def check_answers(model: Any, X: np.ndarray, found: dict[str, np.ndarray]) -> No
 
 
 def check_same(
-    where: str, one: dict[str, np.ndarray], other: dict[str, np.ndarray], tolerance: float = 0.0
+    where: str, first: dict[str, np.ndarray], second: dict[str, np.ndarray], tolerance: float = 0.0
 ) -> None:
     """Check that two sets of answers are the same: bits, or to a relative tolerance."""
-    if one.keys() != other.keys():
-        raise Finding(where, f"answers {sorted(one)} and {sorted(other)}")
-    for name in one:
-        a, b = np.asarray(one[name]), np.asarray(other[name])
+    if first.keys() != second.keys():
+        raise Finding(where, f"answers {sorted(first)} and {sorted(second)}")
+    for name in first:
+        value, other_value = np.asarray(first[name]), np.asarray(second[name])
         if tolerance and name == "certificate":
             # Nodes of next to no effect can be more or fewer.
-            a, b = np.ravel(a)[-1:], np.ravel(b)[-1:]
-        if a.shape != b.shape:
-            raise Finding(where, f"{name}: shapes {a.shape} and {b.shape}")
-        if a.tobytes() == b.tobytes():
+            value, other_value = np.ravel(value)[-1:], np.ravel(other_value)[-1:]
+        if value.shape != other_value.shape:
+            raise Finding(where, f"{name}: shapes {value.shape} and {other_value.shape}")
+        if value.tobytes() == other_value.tobytes():
             continue
-        if tolerance and (name == "cost" or (name == "predict" and a.dtype.kind != "f")):
+        if tolerance and (name == "cost" or (name == "predict" and value.dtype.kind != "f")):
             continue
-        if not (tolerance and a.dtype.kind == "f" and close(a, b, tolerance)):
-            at = np.argwhere(a != b)[:1].tolist()
-            raise Finding(where, f"{name} differs at {at}: {worst(a, b)}")
+        if not (tolerance and value.dtype.kind == "f" and close(value, other_value, tolerance)):
+            place = np.argwhere(value != other_value)[:1].tolist()
+            raise Finding(where, f"{name} differs at {place}: {worst(value, other_value)}")
 
 
-def close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+def close(first: np.ndarray, second: np.ndarray, tolerance: float) -> bool:
     with np.errstate(all="ignore"):
-        return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * 1e-2, equal_nan=True))
+        return bool(
+            np.allclose(first, second, rtol=tolerance, atol=tolerance * 1e-2, equal_nan=True)
+        )
 
 
-def worst(a: np.ndarray, b: np.ndarray) -> str:
-    differs = np.flatnonzero((a != b).ravel())
+def worst(first: np.ndarray, second: np.ndarray) -> str:
+    differs = np.flatnonzero((first != second).ravel())
     if not len(differs):
         return "signs of zeros"
     place = int(differs[0])
-    return f"{a.ravel()[place]!r} and {b.ravel()[place]!r}"
+    return f"{first.ravel()[place]!r} and {second.ravel()[place]!r}"
 
 
-def check_alone(model: Any, X: np.ndarray, found: Any, rng: Generator, tolerance: float) -> None:
+def check_alone(model: Any, X: np.ndarray, returned: Any, rng: Generator, tolerance: float) -> None:
     """Check that a row is told the same alone as among others."""
     for row in rng.permutation(len(X))[:ALONE].tolist():
-        among = {name: value[row : row + 1] for name, value in found.items()}
+        among = {name: value[row : row + 1] for name, value in returned.items()}
         alone = answers(model, X[row : row + 1])
         # What is refused of many rows need not be of each.
         alone = {name: value for name, value in alone.items() if name in among}
         check_same("one row alone", among, alone, tolerance)
 
 
-def check_threads(model: Any, X: np.ndarray, found: Any, rng: Generator) -> None:
+def check_threads(model: Any, X: np.ndarray, returned: Any, rng: Generator) -> None:
     """Check that the number of threads changes no answer."""
     with threads_forced(int(rng.choice([2, 4, 8]))):
-        check_same("threads", found, answers(model, X))
+        check_same("threads", returned, answers(model, X))

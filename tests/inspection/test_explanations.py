@@ -75,7 +75,7 @@ def test_one_row_in_any_form(kind):
     model = EVERY[kind](frame)
     explanation = pb.explain(model, frame[7:8])
     mixed = frame[NAMES[::-1]]
-    for row in (X[7], X[7:8], X[7].tolist(), mixed[7:8], mixed.iloc[7]):
+    for row in (X[7], X[7:8], X[7].tolist(), mixed[7:8], mixed.iloc[7], mixed.iloc[7].to_dict()):
         assert pb.explain(model, row) == explanation
     assert pb.explain(model, X[8]) != explanation
     assert explanation.names[0] == "length"
@@ -95,6 +95,29 @@ def test_one_row_in_any_form(kind):
             pb.explain(model, wrong)
     with pytest.raises(ValueError, match=r"^X: .*finite|NaN"):
         pb.explain(model, [0.0, np.inf, 0.0, 0.0, 0.0])
+
+
+def test_row_as_a_mapping():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"length": np.arange(40.0), "colour": ["red", "blue"] * 20})
+    model = pb.fit_gradient_boosting(frame, frame["length"] > 20, n_estimators=3)
+    row = {"colour": "blue", "length": 3}
+    assert pb.explain(model, row) == pb.explain(model, frame[3:4])
+    assert row == {"colour": "blue", "length": 3}
+    missing = pb.explain(model, {"length": None, "colour": "red"})
+    assert missing == pb.explain(model, pandas.DataFrame({"length": [np.nan], "colour": ["red"]}))
+    unnamed = pb.fit_cart(X, X[:, 1] > 0)
+    backwards = {j: X[7, j] for j in reversed(range(5))}
+    assert pb.explain(unnamed, backwards) == pb.explain(unnamed, X[7])
+    for refused, message in [
+        ({"length": 3}, "missing: colour$"),
+        ({**row, "width": 1}, "unknown: width$"),
+        ({}, "missing: length, colour$"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            pb.explain(model, refused)
+    with pytest.raises(TypeError, match=r"column 'length' is not numeric: got \[3\]"):
+        pb.explain(model, {"length": [3], "colour": ["red"]})
 
 
 @pytest.mark.parametrize("kind", GRAPHS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -175,6 +176,35 @@ def test_searches_of_other_losses_never_climb(seed):
     step = loss.leaf_value(y, f, weight, d)
     assert step != 0
     assert (weight * loss.value(y, f + step * d)).sum() < (weight * loss.value(y, f)).sum()
+
+
+def test_probabilities_of_a_custom_loss():
+    class Link(Ramp):
+        def probability(self, f):
+            return 1 / (1 + np.exp(-f))
+
+    X = np.arange(8.0)[:, None]
+    y = np.array(list("aaabbbab"))
+    without, model = (
+        pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=2) for loss in (Ramp(), Link())
+    )
+    for ask in (pb.predict_proba, partial(pb.predict, threshold=0.2)):
+        with pytest.raises(NotImplementedError) as caught:
+            ask(without, X)
+        assert str(caught.value) == (
+            "model: decision values of the ramp loss do not give probabilities, because Ramp does "
+            "not define probability(f); use pb.predict or pb.decision_function, or pb.calibrate "
+            "to get probabilities"
+        )
+    second = 1 / (1 + np.exp(-pb.decision_function(without, X)))
+    np.testing.assert_allclose(pb.predict_proba(model, X), np.column_stack([1 - second, second]))
+
+
+def test_losses_of_the_package_without_probabilities():
+    X = np.arange(8.0)[:, None]
+    model = pb.fit_gradient_boosting(X, X[:, 0] > 3, loss="hinge", n_estimators=2)
+    with pytest.raises(NotImplementedError, match=r"the hinge loss .* probabilities; use pb\.pred"):
+        pb.predict_proba(model, X)
 
 
 def test_quantile_loss_of_a_user():

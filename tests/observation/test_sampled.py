@@ -28,9 +28,9 @@ def check(fit, twin, problem, options, sizes, stop, estimator, seed, case=""):
         del sizes["join_"]
     maximum = {} if isinstance(stop, int) else {"max_draws": 30}
     rest = {k: v for k, v in options.items() if k not in ("observation", "rate")}
-    made = pb.observation.sampled(stop, estimator, base=of, **maximum)
+    answers = pb.observation.sampled(stop, estimator, base=of, **maximum)
     model = library(
-        lambda X, y, **others: fit(X, y, **(others | {"observation": made})),
+        lambda X, y, **others: fit(X, y, **(others | {"observation": answers})),
         problem,
         rng=seed,
         **rest,
@@ -189,14 +189,14 @@ class Rows:
         self.given_rows, self.n_negative = np.arange(n, dtype=np.int32), n_negative
 
 
-def one_sample(q, y, estimator="map", seed=0):
+def one_sample(probability, y, estimator="map", seed=0):
     """Return a sample of a classifier with these probabilities, rows of equal weight."""
-    q = q[np.argsort(y, kind="stable")]
+    probability = probability[np.argsort(y, kind="stable")]
     n, n_negative = len(y), int((y < 0).sum())
     fixed = np.full(n, 2**40)
     masses = (n_negative * 2**40, (n - n_negative) * 2**40)
     weights = pb.weak.base.Weights(np.full(n, 1 / n), fixed, n * 2.0**40, masses)
-    invoke = drawing(Rows(n, n_negative), q, seed, 0)
+    invoke = drawing(Rows(n, n_negative), probability, seed, 0)
     return Sample(invoke, weights, estimator, None)
 
 
@@ -204,12 +204,12 @@ def one_sample(q, y, estimator="map", seed=0):
 def test_estimates_converge(estimator):
     rng = np.random.default_rng(1)
     y = rng.choice([-1, 1], 200)
-    q = np.where(y > 0, 0.8, 0.2)
+    probability = np.where(y > 0, 0.8, 0.2)
     errors = []
     for draws in (10, 100, 10_000):
-        sample = one_sample(q, y, estimator)
+        sample = one_sample(probability, y, estimator)
         sample.invoke(draws)
-        errors.append(np.abs(sample.estimate()() - np.sort(q)).mean())
+        errors.append(np.abs(sample.estimate()() - np.sort(probability)).mean())
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.005
     assert sample.shrink() == pytest.approx(2 * np.sqrt(0.8 * 0.2), abs=0.03)
@@ -242,15 +242,15 @@ def test_first_increase_stops_unless_answers_are_certain(estimator):
         before = one_sample(np.where(y > 0, 0.8, 0.2), y, estimator, seed)
         before.invoke(sample.draws - 1)
         assert kept > before.shrink()
-    for q in (np.where(y > 0, 1.0, 0.0), np.where(np.arange(40) < 17, 1.0, 0.0)):
-        sample = one_sample(q, y, estimator)
+    for probability in (np.where(y > 0, 1.0, 0.0), np.where(np.arange(40) < 17, 1.0, 0.0)):
+        sample = one_sample(probability, y, estimator)
         until_increase(sample, 3000)
         assert sample.draws == 3000
 
 
-@pytest.mark.parametrize("most", [1, 100, 10**8])
-def test_invoking_in_steps_is_invoking_at_once(monkeypatch, most):
-    monkeypatch.setattr(pb.observation.sampling, "MOST_AT_ONCE", most)
+@pytest.mark.parametrize("at_once", [1, 100, 10**8])
+def test_invoking_in_steps_is_invoking_at_once(monkeypatch, at_once):
+    monkeypatch.setattr(pb.observation.sampling, "MOST_AT_ONCE", at_once)
     y = np.tile([-1, 1, 1], 10)
     steps, once = (one_sample(np.linspace(0, 1, 30), y) for _ in range(2))
     for times in (1, 4, 2):
@@ -268,9 +268,9 @@ def test_threads_and_seeds(stop):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60_000, 8))
     y = X[:, 0] + rng.normal(size=60_000) > 0
-    made = pb.observation.sampled(stop, base=pb.observation.flip(0.2))
+    answers = pb.observation.sampled(stop, base=pb.observation.flip(0.2))
     models = [
-        pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=seed, n_threads=threads)
+        pb.fit_adaboost(X, y, n_estimators=3, observation=answers, rng=seed, n_threads=threads)
         for seed, threads in ((1, 1), (1, 2), (2, 1))
     ]
     assert_identical(models[0], models[1])
@@ -284,8 +284,8 @@ def test_sampled_models_approach_the_known_probabilities():
     )
     gaps = []
     for draws in (3, 30, 3000):
-        made = pb.observation.sampled(draws, base=pb.observation.flip(0.2))
-        model = pb.fit_adaboost(problem.X, problem.y, n_estimators=1, observation=made, rng=0)
+        answers = pb.observation.sampled(draws, base=pb.observation.flip(0.2))
+        model = pb.fit_adaboost(problem.X, problem.y, n_estimators=1, observation=answers, rng=0)
         gaps.append(np.abs(model.vote - known.vote).max())
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 0.01
@@ -312,9 +312,9 @@ def test_answers_of_features_measured_with_error(kind, stop):
         **sizes,
     )
     maximum = {} if isinstance(stop, int) else {"max_draws": 30}
-    made = pb.observation.sampled(stop, base=pb.observation.gaussian(0.4), **maximum)
+    answers = pb.observation.sampled(stop, base=pb.observation.gaussian(0.4), **maximum)
     weak = pb.weak.stump(max_bins=32)
-    model = fit(problem.X, problem.y, observation=made, weak_learner=weak, rng=5, **sizes)
+    model = fit(problem.X, problem.y, observation=answers, weak_learner=weak, rng=5, **sizes)
     assert_equals_twin(model, expected, (kind, stop))
     assert (model.sigma == 0.4).all()
     at_random = pb.decision_function(model, problem.X, route="sample", rng=0, draws=4000)
@@ -326,8 +326,8 @@ def test_answers_of_features_measured_with_error(kind, stop):
 
 def test_models_keep_what_is_known_of_the_answers():
     problem = noisy(8)
-    made = pb.observation.sampled(9, base=pb.observation.flip(0.2))
-    model = pb.fit_boosted_tree(problem.X, problem.y, max_nodes=5, observation=made, rng=0)
+    answers = pb.observation.sampled(9, base=pb.observation.flip(0.2))
+    model = pb.fit_boosted_tree(problem.X, problem.y, max_nodes=5, observation=answers, rng=0)
     assert (model.answer == [[0.2, 0.2], [0.8, 0.8]]).all()
     expected = pb.decision_function(model, problem.X, route="expected")
     drawn = pb.decision_function(model, problem.X, route="sample", rng=0, draws=4000)
@@ -343,8 +343,8 @@ def test_models_keep_what_is_known_of_the_answers():
 def test_sampled_models_are_saved(tmp_path):
     problem = noisy(9)
     for of in (pb.observation.exact(), pb.observation.adatree2()):
-        made = pb.observation.sampled("first_increase", base=of, max_draws=5)
-        model = pb.fit_matryoshka(problem.X, problem.y, shape=(2, 2), observation=made, rng=0)
+        answers = pb.observation.sampled("first_increase", base=of, max_draws=5)
+        model = pb.fit_matryoshka(problem.X, problem.y, shape=(2, 2), observation=answers, rng=0)
         pb.save(model, tmp_path / "model.npz")
         again = pb.load(tmp_path / "model.npz")
         assert_identical(model, again)

@@ -92,11 +92,11 @@ fine = st.floats(-100, 100, width=32)
 
 
 def test_every_builder_is_here():
-    made = {
+    tested = {
         fit.func.__name__ if isinstance(fit, partial) else fit.__name__ for fit in FITS.values()
     }
-    every = {name for name in pb.__all__ if name.startswith("fit_")}
-    assert made == every - DRAWING
+    builders = {name for name in pb.__all__ if name.startswith("fit_")}
+    assert tested == builders - DRAWING
 
 
 @st.composite
@@ -121,39 +121,41 @@ def problems(draw, kind):
     return X, times, {"y_proba": share}
 
 
-def assert_alike(one, other, votes=1e-10):
+def assert_alike(first, second, votes=1e-10):
     """Same tests, and what they lead to the same to `votes`."""
     if isinstance(
-        one, pb.models.GradientBoostingModel
+        first, pb.models.GradientBoostingModel
     ):  # may go on, or not, with trees of nothing but rounding
-        k = min(len(one), len(other))
-        for model in (one, other):
+        k = min(len(first), len(second))
+        for model in (first, second):
             assert all(np.abs(tree.value).max() <= votes for tree in list(model.trees)[k:])
-        one, other = pb.models.truncate(one, k), pb.models.truncate(other, k)
+        first, second = pb.models.truncate(first, k), pb.models.truncate(second, k)
     for name in ("feature", "threshold", "next", "children", "root", "classes", "taken"):
-        if (array := getattr(one, name, None)) is not None:
-            np.testing.assert_array_equal(array, getattr(other, name), name)
+        if (array := getattr(first, name, None)) is not None:
+            np.testing.assert_array_equal(array, getattr(second, name), name)
     for name in ("vote", "value", "bias", "alpha", "error", "step", "intercept", "slopes"):
-        if isinstance(array := getattr(one, name, None), np.ndarray | float):
-            np.testing.assert_allclose(array, getattr(other, name), rtol=0, atol=votes)
-    assert_inside_alike(one, other, votes)
+        if isinstance(array := getattr(first, name, None), np.ndarray | float):
+            np.testing.assert_allclose(array, getattr(second, name), rtol=0, atol=votes)
+    assert_inside_alike(first, second, votes)
 
 
-def assert_inside_alike(one, other, votes):
+def assert_inside_alike(first, second, votes):
     """Same coefficients and inputs, and models inside."""
-    if hasattr(one, "taken"):
+    if hasattr(first, "taken"):
         # Newton steps are sums over the rows, in another order: rounding grows from step to step.
-        some = one.taken > 0
-        np.testing.assert_allclose(one.coefficient[some], other.coefficient[some], 1e-9, votes)
-    if (inputs := getattr(one, "inputs", None)) is not None:
-        pairs = zip(inputs.members().values(), other.inputs.members().values(), strict=True)
-        for a, b in pairs:
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=votes)
+        some = first.taken > 0
+        np.testing.assert_allclose(first.coefficient[some], second.coefficient[some], 1e-9, votes)
+    if (inputs := getattr(first, "inputs", None)) is not None:
+        pairs = zip(inputs.members().values(), second.inputs.members().values(), strict=True)
+        for first_part, second_part in pairs:
+            np.testing.assert_allclose(first_part, second_part, rtol=1e-9, atol=votes)
     for part in ("trees", "partition", "partitions"):
-        if (inner := getattr(one, part, None)) is not None:
-            assert_alike(inner, getattr(other, part), votes)
-    for a, b in zip(getattr(one, "models", ()), getattr(other, "models", ()), strict=True):
-        assert_alike(a, b, votes)
+        if (inner := getattr(first, part, None)) is not None:
+            assert_alike(inner, getattr(second, part), votes)
+    for first_part, second_part in zip(
+        getattr(first, "models", ()), getattr(second, "models", ()), strict=True
+    ):
+        assert_alike(first_part, second_part, votes)
 
 
 @pytest.mark.full_for("adaboost", "samme of two", "squared_error")
@@ -162,13 +164,13 @@ def test_weight_k_is_k_copies(kind):
     @bounded
     @given(st.data())
     def check(data):
-        X, times, given = data.draw(problems(kind))
+        X, times, targets = data.draw(problems(kind))
         rows = np.repeat(np.arange(len(X)), times)
-        weighted = FITS[kind](X, **given, sample_weight=times)
-        copied = FITS[kind](X[rows], **{name: of[rows] for name, of in given.items()})
+        weighted = FITS[kind](X, **targets, sample_weight=times)
+        copied = FITS[kind](X[rows], **{name: values[rows] for name, values in targets.items()})
         assert_alike(weighted, copied)
         # In units in which nothing is exact, too.
-        assert_alike(FITS[kind](X, **given, sample_weight=times / 3), copied)
+        assert_alike(FITS[kind](X, **targets, sample_weight=times / 3), copied)
 
     check()
 
@@ -198,9 +200,9 @@ def unsmoothed(fit):
     options = inspect.signature(handed_to[0] if handed_to else fit).parameters
     if "categorical_smoothing" in options:
         return partial(fit, categorical_smoothing=0.0)
-    given = getattr(fit, "keywords", {}).get("weak_learner", weak.stump())
-    if "weak_learner" in options and isinstance(given, type(weak.stump())):
-        return partial(fit, weak_learner=replace(given, categorical_smoothing=0.0))
+    learner = getattr(fit, "keywords", {}).get("weak_learner", weak.stump())
+    if "weak_learner" in options and isinstance(learner, type(weak.stump())):
+        return partial(fit, weak_learner=replace(learner, categorical_smoothing=0.0))
     return fit
 
 
@@ -214,9 +216,9 @@ def test_weight_k_is_k_copies_of_rows_of_a_table(kind, categorical_features):
     if kind == "sbpmt":  # values of leaves of one class are compared, and these count rows
         fit = partial(fit, max_depth=0)
     for seed in range(6):
-        X, times, given = table(seed, kind)
+        X, times, targets = table(seed, kind)
         rows = np.repeat(np.arange(len(X)), times)
-        weighted = fit(X, **given, **more, sample_weight=times)
-        copied = fit(X[rows], **{name: of[rows] for name, of in given.items()}, **more)
+        weighted = fit(X, **targets, **more, sample_weight=times)
+        copied = fit(X[rows], **{name: values[rows] for name, values in targets.items()}, **more)
         assert_alike(weighted, copied)
-        assert_alike(fit(X, **given, **more, sample_weight=times / 3), copied)
+        assert_alike(fit(X, **targets, **more, sample_weight=times / 3), copied)

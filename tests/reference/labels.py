@@ -44,9 +44,9 @@ class Exit(NamedTuple):
 def masses(w, y, rows):
     """Return for each label the weight of its rows, and that of the others."""
     J = w.shape[1]
-    own = np.array([math.fsum(w[rows & (y == k), k]) for k in range(J)])
-    other = np.array([math.fsum(w[rows & (y != k), k]) for k in range(J)])
-    return own, other
+    class_mass = np.array([math.fsum(w[rows & (y == k), k]) for k in range(J)])
+    rest_mass = np.array([math.fsum(w[rows & (y != k), k]) for k in range(J)])
+    return class_mass, rest_mass
 
 
 def root_sum(w, y, sides):
@@ -56,11 +56,11 @@ def root_sum(w, y, sides):
 
 def cuts_of_numbers(x, rows, values):
     """Yield (rows above, cut) of a column of numbers: thresholds, and where missing rows go."""
-    here = np.unique(x[rows & ~np.isnan(x)])
+    present = np.unique(x[rows & ~np.isnan(x)])
     has_missing = bool(np.isnan(x[rows]).any())
     for side in (1, 0) if has_missing else (None,):
-        for at, low in enumerate(here):
-            if at + 1 < len(here):
+        for at, low in enumerate(present):
+            if at + 1 < len(present):
                 high = values[np.searchsorted(values, low) + 1]
                 middle = low / 2 + high / 2
                 threshold = middle if low <= middle < high else low
@@ -74,31 +74,31 @@ def cuts_of_numbers(x, rows, values):
 
 def cuts_of_levels(x, rows, w, y, smoothing):
     """Yield the same of a column of levels: prefixes of orders by the shares of the labels."""
-    here = np.unique(x[rows & ~np.isnan(x)])
+    levels = np.unique(x[rows & ~np.isnan(x)])
     has_missing = bool(np.isnan(x[rows]).any())
-    own, other = masses(w, y, rows)
+    class_mass, rest_mass = masses(w, y, rows)
     below = []
-    for k in np.flatnonzero((own > 0) & (other > 0)):
-        pull = smoothing * (own[k] + other[k]) / rows.sum()
+    for k in np.flatnonzero((class_mass > 0) & (rest_mass > 0)):
+        pull = smoothing * (class_mass[k] + rest_mass[k]) / rows.sum()
         share = []
-        for level in here:
-            p, n = masses(w, y, rows & (x == level))
-            pulled = p[k] + pull * own[k] / (own[k] + other[k])
-            share.append(pulled / max(p[k] + n[k] + pull, 1e-300))
-        order = here[np.argsort(np.rint(np.array(share) * 2**40), kind="stable")]
+        for level in levels:
+            class_part, rest_part = masses(w, y, rows & (x == level))
+            pulled = class_part[k] + pull * class_mass[k] / (class_mass[k] + rest_mass[k])
+            share.append(pulled / max(class_part[k] + rest_part[k] + pull, 1e-300))
+        order = levels[np.argsort(np.rint(np.array(share) * 2**40), kind="stable")]
         below += [order[: k + 1] for k in range(len(order))]
     if smoothing > 0:
-        below += [np.delete(here, k) for k in range(len(here))]
+        below += [np.delete(levels, k) for k in range(len(levels))]
     for side in (1, 0) if has_missing else (None,):
         for low in below:
-            inside = frozenset(here.astype(int)) - frozenset(low.astype(int))
+            inside = frozenset(levels.astype(int)) - frozenset(low.astype(int))
             yield np.isin(x, sorted(inside)) | (np.isnan(x) & (side == 1)), (0.5, inside, side)
 
 
 def best_cut(X, y, w, rows, kinds, smoothing, min_samples_leaf, values):
     """Return (feature, threshold, levels, side, rows above) of the best cut, None without."""
-    own, other = masses(w, y, rows)
-    if not ((own > 0) & (other > 0)).any():
+    class_mass, rest_mass = masses(w, y, rows)
+    if not ((class_mass > 0) & (rest_mass > 0)).any():
         return None
     actual = []
     for j in range(X.shape[1]):
@@ -113,7 +113,7 @@ def best_cut(X, y, w, rows, kinds, smoothing, min_samples_leaf, values):
                 actual.append((root_sum(w, y, sides), j, *cut, above))
     if not actual:
         return None
-    limit = min(cut[0] for cut in actual) + 0.5 * TIE * (own.sum() + other.sum())
+    limit = min(cut[0] for cut in actual) + 0.5 * TIE * (class_mass.sum() + rest_mass.sum())
     return next(cut for cut in actual if cut[0] <= limit)[1:]
 
 
@@ -148,13 +148,13 @@ def split(exit_, D, y, rule, observation):
     sign = np.where(np.arange(J) == y[:, None], 1, -1)
     taken = table[above.astype(int), y]
     votes, after = [], []
-    for q, side in ((1 - taken, ~above), (taken, above)):
-        w, p = exit_.w * q[:, None], exit_.p * q
+    for factor, side in ((1 - taken, ~above), (taken, above)):
+        w, p = exit_.w * factor[:, None], exit_.p * factor
         rows = exit_.rows & side if observation[0] == "exact" else exit_.rows
-        own, other = masses(w, y, rows)
-        pairs = zip(own + delta, other + delta, strict=True)
+        class_mass, rest_mass = masses(w, y, rows)
+        pairs = zip(class_mass + delta, rest_mass + delta, strict=True)
         odds = np.array([half_log_odds(plus, minus) for plus, minus in pairs])
-        pure = (own == 0) | (other == 0)
+        pure = (class_mass == 0) | (rest_mass == 0)
         odds[exit_.settled & pure & (np.abs(odds) == VOTE_LIMIT)] = 0.0
         votes.append(rate * odds)
         after.append((rows, w * np.exp(-sign * votes[-1]), p, exit_.settled | pure))
@@ -197,7 +197,7 @@ def fit(
     D = weight / math.fsum(weight)
     w = np.repeat(D[:, None] / J, J, axis=1)
     values = [np.unique(x[~np.isnan(x)]) for x in X.T]
-    made, serial = [], iter(range(10**9))
+    nodes, serial = [], iter(range(10**9))
 
     def opened(edges, depth, rows, w, p, settled):
         cut = None
@@ -222,11 +222,11 @@ def fit(
             j, threshold, inside, side, _ = chosen.cut
             leaves = [leaf for leaf in leaves if leaf is not chosen]
             for exit_, there in enumerate(after):
-                leaves.append(opened(((len(made), exit_),), chosen.depth + 1, *there))
+                leaves.append(opened(((len(nodes), exit_),), chosen.depth + 1, *there))
             bound = math.fsum(v for leaf in leaves for v in leaf.w.ravel())
             reach = float((D * chosen.p).sum())
             node = Node(j, threshold, inside, side, chosen.edges, votes, bound, table, reach)
-            made.append(node)
+            nodes.append(node)
             size += 1
         if not size:
             break
@@ -237,4 +237,4 @@ def fit(
         w = sum(leaf.w for leaf in leaves)
         settled = np.all([leaf.settled for leaf in leaves], axis=0)
         edges = tuple(sorted(edge for leaf in leaves for edge in leaf.edges))
-    return made
+    return nodes

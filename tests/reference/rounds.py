@@ -143,8 +143,8 @@ class Grown:
         if direction * (self.step(above, bounds) - self.step(below, bounds)) < 0:
             return None
         actual = self.score_within(below, bounds) + self.score_within(above, bounds)
-        own = self.score_within(node, bounds)
-        return (actual if kept == 1 else kept * kept * (actual - own) + own), 1.0
+        node_score = self.score_within(node, bounds)
+        return (actual if kept == 1 else kept * kept * (actual - node_score) + node_score), 1.0
 
     def score(self, below, node, kept):
         """Return numerator and divisor; None where a side has too little curvature."""
@@ -156,21 +156,21 @@ class Grown:
         numerator, divisor = gl * gl * dr + gr * gr * dl, dl * dr
         if kept == 1:
             return numerator, divisor
-        own, full = g * g * divisor, h + self.l2
-        return kept * kept * (numerator * full - own) + own, divisor * full
+        node_term, full = g * g * divisor, h + self.l2
+        return kept * kept * (numerator * full - node_term) + node_term, divisor * full
 
     def cuts(self, rows, j, counted):
         """Yield the cuts of a column as codes below; the side of missing rows; the bin; what counts
         of the difference between the sides."""
-        here, hole = self.columns.codes[j, rows], self.columns.hole(j)
+        codes, hole = self.columns.codes[j, rows], self.columns.hole(j)
         is_number = not self.columns.special[j] & LEVELS
-        is_missing = self.h[rows[here == hole]].sum() > 0
+        is_missing = self.h[rows[codes == hole]].sum() > 0
         if counted and is_number:  # rows that are not drawn count, too
-            is_missing = (here == hole).any()
+            is_missing = (codes == hole).any()
         for side in (1, 0) if is_missing else (None,):
             if not is_number:
                 order, apart = self.order(rows, j)
-                missing = self.apart(rows[here == hole], rows) if is_missing else 0.0
+                missing = self.apart(rows[codes == hole], rows) if is_missing else 0.0
                 full = missing
                 for level in order:
                     full += apart[level]
@@ -185,8 +185,8 @@ class Grown:
                     part = below, side, left - apart[level], full
                     yield below, side, None, self.kept(rows, j, part)
             else:
-                for b in range(self.columns.n_bins[j]):
-                    yield frozenset(range(b + 1)), side, b, 1.0
+                for bin_ in range(self.columns.n_bins[j]):
+                    yield frozenset(range(bin_ + 1)), side, bin_, 1.0
 
     def apart(self, some, rows):
         """Return by how much gradients of some rows depart from those of rows of the node."""
@@ -195,9 +195,11 @@ class Grown:
 
     def pull(self, rows, j):
         """Return the curvature of the node's own rows that is added to each level."""
-        here = self.columns.codes[j, rows]
-        levels = [k for k in range(self.columns.n_bins[j]) if self.h[rows[here == k]].sum() > 0]
-        parts = [(self.apart(rows[here == k], rows), self.sums(rows[here == k])[1]) for k in levels]
+        codes = self.columns.codes[j, rows]
+        levels = [k for k in range(self.columns.n_bins[j]) if self.h[rows[codes == k]].sum() > 0]
+        parts = [
+            (self.apart(rows[codes == k], rows), self.sums(rows[codes == k])[1]) for k in levels
+        ]
         return self.pull_of(parts, self.spread(rows), len(rows))
 
     def spread(self, rows):
@@ -229,11 +231,11 @@ class Grown:
 
     def order(self, rows, j):
         """Return the levels at a node in order, and by how much they depart, smoothed."""
-        here = self.columns.codes[j, rows]
+        codes = self.columns.codes[j, rows]
         (g, h), pull = self.sums(rows), self.pull(rows, j)
         keys, apart = [], {}
         for level in range(self.columns.n_bins[j]):
-            some = rows[here == level]
+            some = rows[codes == level]
             if self.h[some].sum() > 0:
                 gl, hl = self.sums(some)
                 keys.append((-(gl + pull * (g / h)) / (hl + pull), level))
@@ -245,8 +247,8 @@ class Grown:
         if part is None or self.pull(rows, j) == 0:
             return 1.0
         below, side, left, full = part
-        here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-        is_below = is_among(here, below) | ((here == hole) & (side == 0))
+        codes, hole = self.columns.codes[j, rows], self.columns.hole(j)
+        is_below = is_among(codes, below) | ((codes == hole) & (side == 0))
         (gl, hl), (g, h) = self.sums(rows[is_below]), self.sums(rows)
         apart = gl - hl / h * g
         return min(max((left - full * (hl / h)) / apart, 0.0), 1.0) if apart else 1.0
@@ -311,23 +313,27 @@ class Grown:
     def best_of(self, rows, path, bounds, counted, columns):
         node, best = self.sums(rows), None
         for j in columns:
-            here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-            for below, side, b, kept in self.cuts(rows, j, counted):
-                is_below = is_among(here, below) | ((here == hole) & (side == 0))
+            codes, hole = self.columns.codes[j, rows], self.columns.hole(j)
+            for below, side, bin_, kept in self.cuts(rows, j, counted):
+                is_below = is_among(codes, below) | ((codes == hole) & (side == 0))
                 count = int(is_below.sum())
                 if counted and min(count, len(rows) - count) < self.min_samples_leaf:
                     continue
                 part = self.sums(rows[is_below])
                 score = self.score(part, node, kept)
                 if self.direction is not None:
-                    way = self.direction[j] if b is None or b < self.columns.n_bins[j] - 1 else 0
+                    way = (
+                        self.direction[j]
+                        if bin_ is None or bin_ < self.columns.n_bins[j] - 1
+                        else 0
+                    )
                     score = self.bounded_score(part, node, kept, bounds, way)
                 if score is None:
                     continue
                 if best is None or score[0] * best.score[1] > best.score[0] * score[1]:
-                    is_above = ~is_below & (here != hole) & (self.h[rows] > 0)
-                    above = frozenset(here[is_above].tolist())
-                    best = Cut(score, j, above, side, b)
+                    is_above = ~is_below & (codes != hole) & (self.h[rows] > 0)
+                    above = frozenset(codes[is_above].tolist())
+                    best = Cut(score, j, above, side, bin_)
         return best
 
     def is_pure(self, rows):
@@ -480,10 +486,10 @@ def drawn(among, wanted, keys):
     return sorted(among[:wanted])
 
 
-def power_below(most, bits):
-    if not most > 0:
+def power_below(largest, bits):
+    if not largest > 0:
         return 1.0
-    part, exponent = math.frexp(most)
+    part, exponent = math.frexp(largest)
     exponent += part * 2.0**bits >= 2.0**bits - 0.5
     return 2.0 ** min(bits - exponent, 1000)
 

@@ -119,20 +119,20 @@ class Grown(twin.Grown):
 
     def cuts(self, rows, j):
         """Yield the cuts of a column: codes below, the side of missing rows, the bin."""
-        here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-        for side in (1, 0) if (here == hole).any() else (None,):
+        codes, hole = self.columns.codes[j, rows], self.columns.hole(j)
+        for side in (1, 0) if (codes == hole).any() else (None,):
             if self.columns.special[j] & LEVELS:
                 for below in self.sets(rows, j):
                     yield below, side, None
             else:
-                for b in range(self.columns.n_bins[j]):
-                    yield frozenset(range(b + 1)), side, b
+                for bin_ in range(self.columns.n_bins[j]):
+                    yield frozenset(range(bin_ + 1)), side, bin_
 
     def sets(self, rows, j):
         """Yield what is below: beginnings of the orders of the classes, all but each level."""
-        here, node = self.columns.codes[j, rows], self.sums(rows)
-        levels = [k for k in range(self.columns.n_bins[j]) if (here == k).any()]
-        sums = {level: self.sums(rows[here == level]) for level in levels}
+        codes, node = self.columns.codes[j, rows], self.sums(rows)
+        levels = [k for k in range(self.columns.n_bins[j]) if (codes == k).any()]
+        sums = {level: self.sums(rows[codes == level]) for level in levels}
         for k, (full, bend) in enumerate(node):
             pull = self.smoothing * (bend / len(rows))
             keys = [
@@ -149,16 +149,16 @@ class Grown(twin.Grown):
         node, best = self.sums(rows), None
         among = [j for j in self.of_tree if self.may_join(j, self.used[path])]
         for j in self.draw(among, self.per_split, twin.number_of(path)):
-            here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-            for below, side, b in self.cuts(rows, j):
-                is_below = is_among(here, below) | ((here == hole) & (side == 0))
+            codes, hole = self.columns.codes[j, rows], self.columns.hole(j)
+            for below, side, bin_ in self.cuts(rows, j):
+                is_below = is_among(codes, below) | ((codes == hole) & (side == 0))
                 count = int(is_below.sum())
                 if min(count, len(rows) - count) < max(self.min_samples_leaf, 1):
                     continue
                 score = self.cut_score(self.sums(rows[is_below]), node)
                 if score is not None and (best is None or score > best.score[0]):
-                    above = frozenset(here[~is_below & (here != hole)].tolist())
-                    best = twin.Cut((score, 1.0), j, above, side, b)
+                    above = frozenset(codes[~is_below & (codes != hole)].tolist())
+                    best = twin.Cut((score, 1.0), j, above, side, bin_)
         return best
 
     def found_cut(self, rows, path, bounds):
@@ -171,13 +171,13 @@ class Grown(twin.Grown):
         gain = self.gain(rows, cut, None)
         if not (gain > TIE * self.own_score(rows) and gain >= self.min_split_gain):
             return None
-        here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
+        codes, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
         if cut.bin is None:
-            is_above = is_among(here, cut.above)
+            is_above = is_among(codes, cut.above)
         else:
-            is_above = (here > cut.bin) & (here != hole)
+            is_above = (codes > cut.bin) & (codes != hole)
         self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
-        return cut, is_above | ((here == hole) & (cut.missing == 1))
+        return cut, is_above | ((codes == hole) & (cut.missing == 1))
 
     def gain(self, rows, cut, bounds, path=()):
         return cut.score[0] - self.own_score(rows)
@@ -194,9 +194,9 @@ class Grown(twin.Grown):
         if missing is None:
             missing = int(self.mass(parts[1]) * (1.0 - SAME_MASS) > self.mass(parts[0]))
         if cut.bin is None:
-            above, here = cut.above, set(self.columns.codes[j, rows].tolist())
+            above, codes = cut.above, set(self.columns.codes[j, rows].tolist())
             if missing:
-                above |= frozenset(range(self.columns.n_bins[j])) - here
+                above |= frozenset(range(self.columns.n_bins[j])) - codes
         return twin.Node(
             j,
             above,

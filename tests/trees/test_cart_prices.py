@@ -21,7 +21,7 @@ TASKS = [
     (3, "error"),
     (0, "squared_error"),
 ]
-SAID = {
+PRICES = {
     "feature_costs": [1.0, 20.0, 3.0, 0.0, 7.5],
     "cost_groups": {"blood": [1, 2]},
     "comparison_cost": 0.4,
@@ -31,18 +31,20 @@ BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d"
 
 def options_of(rng, d):
     """Return random prices, of columns and of groups with and without a name."""
-    own = rng.choice([0.0, 1.0, 2.5, 7.0], d).tolist()
-    said = {
-        "feature_costs": own,
+    feature_costs = rng.choice([0.0, 1.0, 2.5, 7.0], d).tolist()
+    prices = {
+        "feature_costs": feature_costs,
         "cost_groups": None,
         "comparison_cost": float(rng.choice([0.01, 1.0, 3.0])),
     }
     if d > 2 and rng.random() < 0.6:
-        said["feature_costs"] = [*([j, p] for j, p in enumerate(own)), ["both", 2.5]]
-        said["cost_groups"] = {"both": [0, d - 1]} | ({"third": [1]} if rng.random() < 0.5 else {})
+        prices["feature_costs"] = [*([j, p] for j, p in enumerate(feature_costs)), ["both", 2.5]]
+        prices["cost_groups"] = {"both": [0, d - 1]} | (
+            {"third": [1]} if rng.random() < 0.5 else {}
+        )
     if rng.random() < 0.2:
-        said["comparison_cost"] = None
-    return said
+        prices["comparison_cost"] = None
+    return prices
 
 
 def of_task(n_classes, criterion):
@@ -52,8 +54,8 @@ def of_task(n_classes, criterion):
 def noisy(seed=0, n=300, labels=2):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)).round(1)
-    z = 0.5 * X[:, 0] + X[:, 1] * X[:, 2] + np.abs(X[:, 4]) + 0.5 * X[:, 3]
-    return X, np.searchsorted(np.quantile(z, np.arange(1, labels) / labels), z)
+    score = 0.5 * X[:, 0] + X[:, 1] * X[:, 2] + np.abs(X[:, 4]) + 0.5 * X[:, 3]
+    return X, np.searchsorted(np.quantile(score, np.arange(1, labels) / labels), score)
 
 
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
@@ -66,7 +68,7 @@ def test_each_cut_is_the_best_for_its_price(n_classes, criterion, max_bins):
         X, weight = random_matrix(rng, n, d), random_weight(rng, n)
         y = targets(rng, X, n_classes)
         weight = weight if weight is not None and weight.any() else np.ones(n)
-        said, used = options_of(rng, d), weight > 0
+        prices, used = options_of(rng, d), weight > 0
         options = {
             "min_samples_leaf": int(rng.choice([1, 3])),
             "max_depth": int(rng.choice([2, 9])),
@@ -78,11 +80,17 @@ def test_each_cut_is_the_best_for_its_price(n_classes, criterion, max_bins):
         if case % 3 == 0:
             options["max_leaf_nodes"] = 4
         known = {"criterion": criterion, "n_classes": n_classes, "sample_weight": weight}
-        twin = fit_cart(X, y, feature_costs=read_feature_costs(said, None, d), **known, **options)
+        twin = fit_cart(X, y, feature_costs=read_feature_costs(prices, None, d), **known, **options)
         plain = fit_cart(X, y, **known, **options)
         options.pop("edges", None)
         tree = pb.fit_cart(
-            X, y, sample_weight=weight, **of_task(n_classes, criterion), **search, **options, **said
+            X,
+            y,
+            sample_weight=weight,
+            **of_task(n_classes, criterion),
+            **search,
+            **options,
+            **prices,
         )
         assert_equals_twin(tree, twin, case)
         differ += [node.feature for node in twin] != [node.feature for node in plain]
@@ -106,14 +114,14 @@ def test_prices_that_are_nothing_are_no_prices(n_classes, criterion, search):
         **of_task(n_classes, criterion),
     }
     plain = pb.fit_cart(X, y, **options)
-    for said in ({"feature_costs": [0] * 6}, {"feature_costs": [0] * 6, "comparison_cost": 7.0}):
-        assert_identical(plain, pb.fit_cart(X, y, **options, **said))
+    for prices in ({"feature_costs": [0] * 6}, {"feature_costs": [0] * 6, "comparison_cost": 7.0}):
+        assert_identical(plain, pb.fit_cart(X, y, **options, **prices))
 
 
 @pytest.mark.parametrize("labels", [2, 3])
 def test_a_row_pays_for_what_is_on_its_way(labels):
     X, y = noisy(1, labels=labels)
-    tree = pb.fit_cart(X, y, max_depth=5, **SAID)
+    tree = pb.fit_cart(X, y, max_depth=5, **PRICES)
     plain = pb.fit_cart(X, y, max_depth=5)
 
     def ledger_of(row):
@@ -126,9 +134,9 @@ def test_a_row_pays_for_what_is_on_its_way(labels):
 
     cost = pb.prediction_cost(tree, X, unit="feature_cost")
     assert cost.tolist() == [sum(ledger_of(row).values()) for row in X]
-    said = {name: SAID[name] for name in ("feature_costs", "cost_groups")}
-    assert cost.mean() < 0.9 * pb.prediction_cost(plain, X, unit="feature_cost", **said).mean()
-    assert tree.settings["feature_costs"] == SAID["feature_costs"]
+    prices = {name: PRICES[name] for name in ("feature_costs", "cost_groups")}
+    assert cost.mean() < 0.9 * pb.prediction_cost(plain, X, unit="feature_cost", **prices).mean()
+    assert tree.settings["feature_costs"] == PRICES["feature_costs"]
 
 
 def test_of_columns_that_gain_nothing_the_cheapest_is_cut():
@@ -161,7 +169,7 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
 def test_threads_change_nothing(monkeypatch):
     X, y = noisy(3, n=2000)
     for search in ("exact", "binned"):
-        options = {"search": search, "max_bins": 40, "max_leaf_nodes": 40, **SAID}
+        options = {"search": search, "max_bins": 40, "max_leaf_nodes": 40, **PRICES}
         first_model = pb.fit_cart(X, y, n_threads=1, **options)
         with monkeypatch.context() as at:
             at.setattr(threads, "MIN_CELLS", 1)
@@ -171,28 +179,28 @@ def test_threads_change_nothing(monkeypatch):
             pb.fit_random_forest(X, y, n_estimators=3, rng=1, n_threads=k, **options)
             for k in (1, 2)
         ]
-        for tree, other in zip(*forest, strict=True):
-            assert_identical(tree, other)
+        for tree, same_tree in zip(*forest, strict=True):
+            assert_identical(tree, same_tree)
 
 
 def test_forests_read_what_is_cheap_and_go_on():
     X, y = noisy(4, n=500)
     X = np.column_stack([X, X])  # of each column a dear copy
     options = {"max_features": None, "max_depth": 4, "rng": 2}
-    said = {"feature_costs": [1] * 5 + [4] * 5}
-    forest = pb.fit_random_forest(X, y, n_estimators=5, **options, **said)
+    prices = {"feature_costs": [1] * 5 + [4] * 5}
+    forest = pb.fit_random_forest(X, y, n_estimators=5, **options, **prices)
     assert max(int(tree.feature.max()) for tree in forest) < 5
     assert pb.prediction_cost(forest, X, unit="feature_cost").max() <= 5
     more = pb.continue_fit(
-        pb.fit_random_forest(X, y, n_estimators=3, **options, **said), X, y, n_estimators=2
+        pb.fit_random_forest(X, y, n_estimators=3, **options, **prices), X, y, n_estimators=2
     )
-    for tree, other in zip(forest, more, strict=True):
-        assert_identical(tree, other)
+    for tree, same_tree in zip(forest, more, strict=True):
+        assert_identical(tree, same_tree)
     wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
     X = np.tile(wide[0], 8)
-    said = {"feature_costs": np.repeat([9.0, 1.0], 20).tolist(), "max_features": 6, "rng": 0}
+    prices = {"feature_costs": np.repeat([9.0, 1.0], 20).tolist(), "max_features": 6, "rng": 0}
     dear = pb.fit_random_forest(X, wide[1], n_estimators=4, max_features=6, rng=0)
-    forest = pb.fit_random_forest(X, wide[1], n_estimators=4, **said)
+    forest = pb.fit_random_forest(X, wide[1], n_estimators=4, **prices)
 
     def first(model):
         return np.concatenate([tree.feature[tree.feature >= 0] < 20 for tree in model]).mean()
@@ -208,7 +216,7 @@ def test_pruning_takes_prices():
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "words"),
+    ("prices", "error", "message"),
     [
         (
             {"feature_costs": [1, 2]},
@@ -235,7 +243,7 @@ def test_pruning_takes_prices():
     ids=range(9),
 )
 @pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_random_forest])
-def test_what_cannot_be_paid_is_refused(said, error, words, fit):
+def test_what_cannot_be_paid_is_refused(prices, error, message, fit):
     X, y = noisy(n=40)
-    with pytest.raises(error, match=words):
-        fit(X, y, **said)
+    with pytest.raises(error, match=message):
+        fit(X, y, **prices)

@@ -292,7 +292,11 @@ def test_forest_takes_the_rows_of_its_fit():
     ("kind", "change", "message"),
     [
         ("forest", {"n_estimators": 0}, "n_estimators: expected an integer from 1"),
-        ("forest", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
+        (
+            "forest",
+            {"n_estimators": None},
+            "n_estimators: expected the number of trees to add, got None; pass for",
+        ),
         (
             "forest",
             {"max_nodes": 3},
@@ -310,7 +314,7 @@ def test_forest_takes_the_rows_of_its_fit():
             "expected a GradientBoostingModel for continue_fit",
         ),
         ("sum", {"n_estimators": 1.5}, "n_estimators: expected an integer, got 1.5"),
-        ("sum", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
+        ("sum", {"n_estimators": None}, "n_estimators: expected the number of trees to add"),
         (
             "sum",
             {"learning_rate": 0.5},
@@ -329,6 +333,13 @@ def test_refused(kind, change, message):
     with pytest.raises((ValueError, TypeError)) as caught:
         pb.continue_fit(model, X, y, **{"n_estimators": 2, **change})
     assert message in str(caught.value)
+
+
+def test_softmax_adds_rounds():
+    X, y, _ = problem(14)
+    model = pb.fit_gradient_boosting(X, np.digitize(y, [-1.0, 1.0]), n_estimators=2)
+    with pytest.raises(TypeError, match=r"^n_estimators: expected the number of rounds to add"):
+        pb.continue_fit(model, X, np.digitize(y, [-1.0, 1.0]))
 
 
 def test_what_is_no_fit_is_refused():

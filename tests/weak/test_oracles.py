@@ -48,12 +48,12 @@ def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
     for function in (pb.decision_function, pb.prediction_cost):
         np.testing.assert_allclose(function(model, X), function(stumps, X), atol=1e-9)
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(stumps, X))
-    for item, other in zip(
+    for stage, stump_stage in zip(
         pb.staged_decision_function(model, X),
         pb.staged_decision_function(stumps, X),
         strict=True,
     ):
-        np.testing.assert_allclose(item, other, atol=1e-9)
+        np.testing.assert_allclose(stage, stump_stage, atol=1e-9)
 
 
 @builders
@@ -84,8 +84,8 @@ def test_sampled_oracles_approach_the_known_rate(builder):
     known = fit(builder, X, y, **options)
     gaps = []
     for draws in (2, 1500):
-        made = options | {"observation": pb.observation.sampled(draws)}
-        model = fit(builder, X, y, weak_learner=pb.weak.oracle(noisy_stump(0.2)), **made)
+        sampled_options = options | {"observation": pb.observation.sampled(draws)}
+        model = fit(builder, X, y, weak_learner=pb.weak.oracle(noisy_stump(0.2)), **sampled_options)
         gaps.append(np.abs(model.vote[0] - known.vote[0]).max())
     assert gaps[0] > gaps[1]
     assert gaps[1] < 0.02
@@ -101,9 +101,9 @@ def test_the_same_seed_gives_the_same_model(builder, stop, kind):
         "estimator": pb.weak.from_estimator(StumpEstimator(0.8)),
     }[kind]
     options = {"weak_learner": weak, "observation": pb.observation.sampled(stop)}
-    first, same, other = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
+    first, same, other_seed = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
     assert first.vote.tobytes() == same.vote.tobytes()
-    assert first.vote.tobytes() != other.vote.tobytes()
+    assert first.vote.tobytes() != other_seed.vote.tobytes()
 
 
 def test_an_oracle_is_asked_as_often_as_it_is_told():
@@ -117,10 +117,10 @@ def test_an_oracle_is_asked_as_often_as_it_is_told():
 
         return answer
 
-    for made, count in ((pb.observation.exact(), 1), (pb.observation.sampled(7), 7)):
+    for model, count in ((pb.observation.exact(), 1), (pb.observation.sampled(7), 7)):
         calls.clear()
         pb.fit_adaboost(
-            X, y, n_estimators=3, weak_learner=pb.weak.oracle(train), observation=made, rng=0
+            X, y, n_estimators=3, weak_learner=pb.weak.oracle(train), observation=model, rng=0
         )
         assert calls == [30] * (3 * count)
 
@@ -142,9 +142,14 @@ def test_sampled_estimators_are_evaluated_by_their_probabilities():
 def test_stopwatch_of_oracles():
     X, y, _ = noisy(7, n=30)
     ticks = iter(np.arange(1000.0))
-    made = pb.observation.sampled("stopwatch", clock=ticks.__next__)
+    stopwatch = pb.observation.sampled("stopwatch", clock=ticks.__next__)
     model = pb.fit_adaboost(
-        X, y, n_estimators=4, weak_learner=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
+        X,
+        y,
+        n_estimators=4,
+        weak_learner=pb.weak.oracle(noisy_stump(0.2)),
+        observation=stopwatch,
+        rng=0,
     )
     assert model.n_nodes == 4
     assert model.feature.tolist() == [0, 1, 2, 3]
@@ -158,21 +163,21 @@ def test_what_train_is_given():
     X, y, weight = noisy(8, n=40)
     weight[[3, 10]] = 0
     order = np.setdiff1d(np.arange(40), [3, 10])
-    given = []
+    arguments = []
 
     def train(X_, y_, weight_, rng):
-        given.append((X_, y_, weight_))
+        arguments.append((X_, y_, weight_))
         assert isinstance(rng, np.random.Generator)
         return train_stump(X_, y_, weight_, rng)
 
     pb.fit_adaboost(X, y, n_estimators=2, weak_learner=pb.weak.oracle(train), sample_weight=weight)
-    rows, labels, first = given[0]
+    rows, labels, first = arguments[0]
     np.testing.assert_array_equal(rows, X[order])
     np.testing.assert_array_equal(labels, y[order])
     np.testing.assert_allclose(first, weight[order] / weight.sum(), rtol=1e-12)
-    for *_, w in given:
-        assert w.sum() == pytest.approx(1)
-        assert (w > 0).all()
+    for *_, weights in arguments:
+        assert weights.sum() == pytest.approx(1)
+        assert (weights > 0).all()
 
 
 @pytest.mark.parametrize("growth", ["largest_bound", "look_ahead"])
@@ -284,11 +289,11 @@ def test_the_order_of_classes_is_the_estimators():
         def predict_proba(self, X):
             return super().predict_proba(X)[:, ::-1]
 
-    first, other = (
+    first, turned = (
         pb.fit_adaboost(X, y, n_estimators=5, weak_learner=pb.weak.from_estimator(e))
         for e in (StumpEstimator(0.9), Turned(0.9))
     )
-    assert first.vote.tobytes() == other.vote.tobytes()
+    assert first.vote.tobytes() == turned.vote.tobytes()
 
 
 @pytest.mark.full
@@ -299,9 +304,9 @@ def test_estimators_of_scikit_learn():
     models = [linear.LogisticRegression(), tree.DecisionTreeClassifier(max_depth=2, random_state=0)]
     for estimator in models:
         weak = pb.weak.from_estimator(estimator)
-        for made in (pb.observation.exact(), pb.observation.sampled(10)):
+        for answers in (pb.observation.exact(), pb.observation.sampled(10)):
             model = pb.fit_adaboost(
-                X, y, n_estimators=8, weak_learner=weak, observation=made, rng=0
+                X, y, n_estimators=8, weak_learner=weak, observation=answers, rng=0
             )
             assert np.mean(pb.predict(model, X) == y) > 0.7
         assert not hasattr(estimator, "classes_")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read.table import MOST_LEVELS, OTHER, Table, listed
+from pboost.data.read.table import MOST_LEVELS, MOST_NAMED, OTHER, Table, listed
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, freeze
 
@@ -57,6 +57,10 @@ class ColumnNames(Sequence[str]):
         if levels is None:
             return str(number)
         return str(levels[number]) if number < len(levels) else OTHER
+
+    def n_levels(self, column: int) -> int:
+        """Return the number of categories of a feature, or 0 if they are unknown."""
+        return 0 if self._table is None else int(self._table.n_levels[column])
 
 
 class Inputs:
@@ -483,26 +487,40 @@ class Subsets(Inputs):
         """Return the text of a condition for exit 0, such as ``colour not in {blue, red}``."""
         if number < self.n_columns:
             return Inputs.question(self, names, number, threshold)
-        return " not in ".join(self.words(names, number))
+        return f"{names[self.column[number - self.n_columns]]} {self.side(names, number, False)}"
 
     def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
         """Return the category of a row as text, such as ``colour = green not in {blue, red}``."""
         if number < self.n_columns:
             return ""
-        column, levels = self.words(names, number)
         is_in, j = value(number), int(self.column[number - self.n_columns])
         if np.isnan(is_in):
             return ""
-        level = _level(names, j, int(value(j)))
-        return f"{column} = {level} {'in' if is_in else 'not in'} {levels}"
+        level = _columns(names).level(j, int(value(j)))
+        return f"{names[j]} = {level} {self.side(names, number, bool(is_in))}"
 
     def words(self, names: Sequence[str], number: int) -> tuple[str, str]:
         """Return the feature name and the categories of a set, such as ``{blue, red}``."""
-        k = number - self.n_columns
-        column = int(self.column[k])
-        levels = np.flatnonzero(self.select(np.array([k])).bits()[0]).tolist()
-        level_names = listed([_level(names, column, level) for level in levels], "levels")
-        return names[column], f"{{{level_names}}}"
+        column = int(self.column[number - self.n_columns])
+        return names[column], _in_braces(names, column, self._levels(number))
+
+    def side(self, names: Sequence[str], number: int, is_in: bool) -> str:
+        """Return the condition for the rows in a set or outside it, such as ``in {blue, red}``.
+
+        If the set is too long to be shown and the other categories are fewer, these are shown.
+        """
+        column, levels = int(self.column[number - self.n_columns]), self._levels(number)
+        if len(levels) > MOST_NAMED:
+            others = sorted(set(range(_columns(names).n_levels(column))) - set(levels))
+            if 0 < len(others) < len(levels):
+                levels, is_in = others, not is_in
+        return f"{'in' if is_in else 'not in'} {_in_braces(names, column, levels)}"
+
+    def _levels(self, number: int) -> list[int]:
+        """Return the numbers of the categories in a set."""
+        selected = self.select(np.array([number - self.n_columns]))
+        levels: list[int] = np.flatnonzero(selected.bits()[0]).tolist()
+        return levels
 
     def projected(self, sigma: FloatArray) -> FloatArray:
         """Return the standard deviations (..., n_inputs) of the inputs. They are 0 for sets."""
@@ -565,7 +583,13 @@ class _Names(Sequence[str]):
         return " in ".join(self._subsets.words(self, number))
 
 
-def _level(names: Sequence[str], column: int, number: int) -> str:
-    """Return the text of a category."""
+def _columns(names: Sequence[str]) -> ColumnNames:
+    """Return the names of the features, without the names of sets."""
     columns = names.columns if isinstance(names, _Names) else names
-    return columns.level(column, number) if isinstance(columns, ColumnNames) else str(number)
+    return columns if isinstance(columns, ColumnNames) else ColumnNames(None, len(columns))
+
+
+def _in_braces(names: Sequence[str], column: int, levels: Sequence[int]) -> str:
+    """Return categories of a feature as text, such as ``{blue, red}``."""
+    columns = _columns(names)
+    return f"{{{listed([columns.level(column, level) for level in levels], 'levels')}}}"

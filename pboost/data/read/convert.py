@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from pboost.data.read.frames import (
 )
 from pboost.data.read.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.read.table import Table, column_order, positions
-from pboost.values import INT32_MAX, Array, TableLike, reject_masked
+from pboost.values import INT32_MAX, Array, TableLike, reject_masked, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,11 @@ def is_frame(X: TableLike) -> bool:
     """Return whether `X` is a data frame; raise TypeError for a lazy data frame."""
     if isinstance(X, np.ndarray):
         return False
-    for ask in ("collect", "compute"):
+    for ask, other in (("collect", ""), ("compute", "; see pboost.dask for Dask collections")):
         if hasattr(type(X), ask):
-            raise TypeError(f"X: expected rows in memory, got a {type(X).__name__}; pass X.{ask}()")
+            raise TypeError(
+                f"X: expected rows in memory, got a {type(X).__name__}; pass X.{ask}(){other}"
+            )
     return hasattr(X, "columns")
 
 
@@ -245,6 +248,17 @@ def _refuse_others(X: TableLike) -> None:
             "pass a single column as X.to_frame()"
         )
     refuse_sparse(X)
+    refuse_path(X)
+
+
+def refuse_path(X: TableLike) -> None:
+    """Raise TypeError for the path of a file or folder; no function reads rows from a path as X."""
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got the path {shown(os.fspath(X))}; read the "
+            "file first, for example with pandas.read_csv or pandas.read_parquet; for a fit to "
+            "files larger than memory, pass the columns of pb.data.bin_files or open_columns"
+        )
 
 
 def refuse_sparse(X: TableLike) -> None:
@@ -322,11 +336,12 @@ def as_rows(X: Any) -> RowTable:
     elif isinstance(X, Features):
         rows = RowTable(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
     else:
-        X = as_array(X)
-        if not X.ndim:
+        values = as_array(X)
+        if not values.ndim:
+            refuse_path(X)
             raise ValueError("X: expected rows, got a single value")
-        n_features = X.shape[1] if X.ndim > 1 else 1
-        rows = RowTable(X, len(X), n_features, None, X.shape[1:])
+        n_features = values.shape[1] if values.ndim > 1 else 1
+        rows = RowTable(values, len(values), n_features, None, values.shape[1:])
     if rows.n_features < 1 or max(rows.n_rows, rows.n_features) > INT32_MAX:
         raise ValueError(
             f"X: expected at most {INT32_MAX} rows and 1 to {INT32_MAX} columns, got "
