@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pboost.inspection.margin_distribution import margins as margins
     from pboost.inspection.margin_distribution import normalized_margins as normalized_margins
     from pboost.inspection.monotone import is_monotone as is_monotone
+    from pboost.inspection.search_space import SearchRange as SearchRange
     from pboost.models.evaluate.graph_walk import reach as reach
 
 _NAMES = {
@@ -34,6 +35,7 @@ _NAMES = {
         "logistic_margin_curve margin_bound margin_curve margin_error margins normalized_margins"
     ),
     "pboost.inspection.monotone": "is_monotone",
+    "pboost.inspection.search_space": "SearchRange",
     "pboost.models.evaluate.graph_walk": "reach",
 }
 
