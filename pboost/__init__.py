@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from pboost.inspection.error_bounds import prediction_sets as prediction_sets
     from pboost.inspection.error_bounds import risk_threshold as risk_threshold
     from pboost.inspection.explanation import explain as explain
+    from pboost.inspection.hyperparameter_ranges import search_space as search_space
     from pboost.inspection.importance import feature_importances as feature_importances
-    from pboost.inspection.search_space import search_space as search_space
     from pboost.models.base import decision_function as decision_function
     from pboost.models.base import describe as describe
     from pboost.models.base import predict as predict
@@ -80,7 +80,7 @@ _NAMES = {
     "pboost.inspection.explanation": "explain",
     "pboost.inspection.error_bounds": "error_bound prediction_sets risk_threshold",
     "pboost.inspection.importance": "feature_importances",
-    "pboost.inspection.search_space": "search_space",
+    "pboost.inspection.hyperparameter_ranges": "search_space",
     "pboost.models.base": (
         "decision_function describe predict predict_proba prediction_cost "
         "staged_decision_function staged_predict staged_predict_proba"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pboost.inspection.explanation import Explanation as Explanation
     from pboost.inspection.explanation import apply as apply
     from pboost.inspection.explanation import decision_path as decision_path
+    from pboost.inspection.hyperparameter_ranges import SearchRange as SearchRange
     from pboost.inspection.importance import permutation_importance as permutation_importance
     from pboost.inspection.linear_coefficients import Coefficients as Coefficients
     from pboost.inspection.linear_coefficients import coefficients as coefficients
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pboost.inspection.margin_distribution import margins as margins
     from pboost.inspection.margin_distribution import normalized_margins as normalized_margins
     from pboost.inspection.monotone import is_monotone as is_monotone
-    from pboost.inspection.search_space import SearchRange as SearchRange
     from pboost.models.evaluate.graph_walk import reach as reach
 
 _NAMES = {
@@ -35,7 +35,7 @@ _NAMES = {
         "logistic_margin_curve margin_bound margin_curve margin_error margins normalized_margins"
     ),
     "pboost.inspection.monotone": "is_monotone",
-    "pboost.inspection.search_space": "SearchRange",
+    "pboost.inspection.hyperparameter_ranges": "SearchRange",
     "pboost.models.evaluate.graph_walk": "reach",
 }
 
