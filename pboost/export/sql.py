@@ -19,7 +19,8 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     """Return a SQL statement that evaluates a model on the rows of a table.
 
     The statement reads the columns by the feature names of training, or ``x0``, ``x1``, ... if
-    there were no names. NULL and categories that did not occur in training are missing values.
+    there were no names. NULL and categories that did not occur in training are missing values; with
+    more than 255 categories in training, unknown categories are treated as the rare ones.
     Categories are compared by value: text, numbers, and 1 and 0 for booleans.
 
     Parameters
@@ -111,7 +112,8 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
     """Return a condition that is true for the rows of one child, and this child (0 or 1).
 
-    It is not true for NULL and unknown categories, which go to the other child.
+    It is not true for NULL, which goes to the other child. Unknown categories also go there, unless
+    they are treated as "other".
     """
     column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1
@@ -125,8 +127,12 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
     above = np.arange(len(known)) > threshold
     if number != NO_SET:
         above = np.isin(np.arange(len(known)), trees.categories(number))
-    values = [_literal(v) for k in np.flatnonzero(above == bool(asked)) for v in known[k]]
-    return f"{name} IN ({', '.join(values)})", asked
+    is_other = trees.table is not None and trees.table.has_shared(column) and above[-1] == asked
+    listed = np.flatnonzero(above != bool(asked) if is_other else above == bool(asked))
+    values = [_literal(v) for k in listed for v in known[k]]
+    if is_other and not values:
+        return f"{name} IS NOT NULL", asked
+    return f"{name} {'NOT ' * is_other}IN ({', '.join(values)})", asked
 
 
 def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
