@@ -9,8 +9,8 @@ import pytest
 
 import pboost as pb
 from pboost.data.read.check_xy import as_features, find_holes, training_features
-from pboost.data.resampling import HoldOut, trained_features
 from pboost.data.read.table import MOST_LEVELS, Table, Takes
+from pboost.data.resampling import HoldOut, trained_features
 from pboost.models.evaluate.match_input import match_columns, match_names
 
 pd = pytest.importorskip("pandas")
