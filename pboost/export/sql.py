@@ -127,12 +127,13 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
     above = np.arange(len(known)) > threshold
     if number != NO_SET:
         above = np.isin(np.arange(len(known)), trees.categories(number))
-    is_other = trees.table is not None and trees.table.has_shared(column) and above[-1] == asked
-    listed = np.flatnonzero(above != bool(asked) if is_other else above == bool(asked))
+    has_other = trees.table is not None and trees.table.has_shared(column)
+    is_open = has_other and bool(above[-1] == asked)
+    listed = np.flatnonzero(above == (bool(asked) != is_open))
     values = [_literal(v) for k in listed for v in known[k]]
-    if is_other and not values:
+    if is_open and not values:
         return f"{name} IS NOT NULL", asked
-    return f"{name} {'NOT ' * is_other}IN ({', '.join(values)})", asked
+    return f"{name} {'NOT IN' if is_open else 'IN'} ({', '.join(values)})", asked
 
 
 def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
