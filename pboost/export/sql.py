@@ -20,7 +20,8 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
 
     The columns of the table must have the feature names of the training data, or ``x0``, ``x1``
     etc. if there were no names. NULL and categories that did not occur in training are missing
-    values. Categories are compared by value. Boolean categories are 1 and 0 in SQL.
+    values; with
+    more than 255 categories in training, unknown categories are treated as the rare ones. Categories are compared by value. Boolean categories are 1 and 0 in SQL.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
     """Return a condition and the child (0 or 1) of the rows for which it is true.
 
-    The condition is not true for NULL and unknown categories, which go to the other child.
+    The condition is not true for NULL, which goes to the other child. Unknown categories also go there, unless
+    they are treated as "other".
     """
     column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1
@@ -125,8 +127,13 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
     above = np.arange(len(known)) > threshold
     if number != NO_SET:
         above = np.isin(np.arange(len(known)), trees.categories(number))
-    values = [_literal(v) for k in np.flatnonzero(above == bool(asked)) for v in known[k]]
-    return f"{name} IN ({', '.join(values)})", asked
+    has_other = trees.table is not None and trees.table.has_shared(column)
+    is_open = has_other and bool(above[-1] == asked)
+    listed = np.flatnonzero(above == (bool(asked) != is_open))
+    values = [_literal(v) for k in listed for v in known[k]]
+    if is_open and not values:
+        return f"{name} IS NOT NULL", asked
+    return f"{name} {'NOT IN' if is_open else 'IN'} ({', '.join(values)})", asked
 
 
 def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:

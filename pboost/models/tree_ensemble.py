@@ -227,7 +227,8 @@ class TreeEnsemble(TreeNodes, Stored):
         -------
         ndarray of float64, shape (n, n_features)
             The features in training order. Categories are converted to their codes; missing
-            values and unknown categories are NaN.
+            values are NaN. Unknown categories are NaN or, with more than 255 categories in
+            training, have the code of the rare categories.
         """
         features = match_names(self.feature_names, self.n_features, X, self.table)
         check_finite(features, self.missing is not None)

@@ -10,6 +10,7 @@ import pytest
 import pboost as pb
 from pboost.data.read.check_xy import as_features, find_holes, training_features
 from pboost.data.read.table import MOST_LEVELS, Table, Takes
+from pboost.data.resampling import HoldOut, trained_features
 from pboost.models.evaluate.match_input import match_columns, match_names
 
 pd = pytest.importorskip("pandas")
@@ -120,8 +121,62 @@ def test_the_lightest_levels_share_a_number():
     assert table.level_names(0)[-1] == "other"
     assert table.other[0].tolist() == [f"w{k:03}" for k in range(4, 50)]
     assert actual.values[words == "w020"].tolist() == [[254.0]] * 2
-    new = match_names(("word",), 1, pd.DataFrame({"word": ["w049", "w000", "w299", "x"]}), table)
-    np.testing.assert_array_equal(new.values[:, 0], [254, 0, 253, np.nan])
+    new = match_names(
+        ("word",), 1, pd.DataFrame({"word": ["w049", "w000", "w299", "x", None]}), table
+    )
+    np.testing.assert_array_equal(new.values[:, 0], [254, 0, 253, 254, np.nan])
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_unknown_categories_are_those_that_share_a_number(task):
+    rng = np.random.default_rng(0)
+    number = np.append(rng.permutation(280), rng.integers(0, 220, 520))
+    frame = pd.DataFrame({"id": number.astype(str), "x": rng.normal(size=800)})
+    frame.loc[rng.random(800) < 0.02, "id"] = None  # these rows are in the other class
+    y = frame["id"].isna() + 0
+    options = {"task": task, "categorical_features": ["id"], "n_estimators": 20}
+    model = pb.fit_gradient_boosting(frame, y, **options)
+    rare, new, missing = (frame[:50].assign(id=id_) for id_ in (model.table.other[0][0], "?", None))
+    np.testing.assert_array_equal(
+        pb.decision_function(model, new), pb.decision_function(model, rare)
+    )
+    assert pb.decision_function(model, missing).min() > pb.decision_function(model, new).max() + 0.5
+    known = pb.fit_gradient_boosting(frame[number < 200], y[number < 200], **options)
+    np.testing.assert_array_equal(
+        pb.decision_function(known, new), pb.decision_function(known, missing)
+    )
+
+
+def test_unknown_categories_of_several_models():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": np.arange(900) % 300, "x": rng.normal(size=900)})
+    y = np.where(frame["id"] % 3 == 0, 1.0, 0.0) + 0.1 * frame["x"]
+    fit = partial(pb.fit_cart, task="regression", max_depth=3)
+    model = pb.fit_bagging(fit, frame, y, n_estimators=3, rng=0, categorical_features=["id"])
+    tables = [member.table for member in model.models]
+    assert all(table.other is not None for table in tables)
+    assert len({table.key for table in tables}) == 3
+    rows = pd.DataFrame({"id": [1000, *range(50)], "x": 0.0})  # the first is in no model
+    expected = np.mean([pb.predict(member, rows) for member in model.models], axis=0)
+    np.testing.assert_allclose(pb.predict(model, rows), expected, rtol=1e-13)
+    with pytest.raises(ValueError, match="several categories share a number"):
+        pb.predict(model[1], match_columns(model[0], rows))
+
+
+def test_unknown_categories_of_validation_rows():
+    """They are those of a validation set that is given."""
+    rng = np.random.default_rng(0)
+    number = rng.integers(0, 700, 900)
+    features = as_features(pd.DataFrame({"id": number}), ["id"])
+    weights = np.where(np.arange(900) < 700, 1.0, 0.0)
+    hold = HoldOut(0.2, rng)
+    actual = trained_features(features, weights, EVERYTHING, hold)
+    first = as_features(pd.DataFrame({"id": number[:700]}), ["id"])
+    expected = training_features(first, None, EVERYTHING)
+    last = match_names(None, 1, number[700:, None], expected.table)
+    assert actual.table == expected.table
+    assert (last.values == 254).sum() > 100
+    np.testing.assert_array_equal(actual.values, np.append(expected.values, last.values, axis=0))
 
 
 def test_names_of_rows_are_refused():

@@ -478,6 +478,19 @@ def test_sql_reads_frames_by_the_values_of_levels():
     np.testing.assert_allclose(actual, pb.predict(model, frame), rtol=1e-13)
 
 
+@pytest.mark.parametrize("matters", ["missing", "categories"])
+def test_sql_of_more_than_255_categories(matters):
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 300, (900, 1)).astype(float)
+    values[::9] = np.nan
+    y = np.isnan(values[:, 0]) if matters == "missing" else np.nan_to_num(values[:, 0]) % 3 == 0
+    model = pb.fit_cart(values, y + 0.0, task="regression", max_depth=4, categorical_features=[0])
+    rows = np.array([[1000.0], [np.nan], *np.arange(300)[:, None]])
+    np.testing.assert_allclose(by_sql(model, rows)[:, 0], pb.predict(model, rows), rtol=1e-13)
+    text = pb.export.to_sql(model, "t")
+    assert ("IS NOT NULL" if matters == "missing" else "NOT IN") in text
+
+
 def test_what_sql_cannot_hold():
     tree = pb.fit_cart(exported.PLAIN, exported.TWO, max_depth=1)
     for table in ("", "a\0b", 3):

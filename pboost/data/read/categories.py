@@ -85,7 +85,9 @@ def match_levels(known: Table, column: int, out: Array, levels: Array | None, la
     if is_text != (values.dtype.kind == "U") and len(values) and not np.isnan(out).all():
         raise ValueError(f"X: {label}: expected {kind_of(values)} as in training, got {kind}")
     if levels is not None:
-        _replace(out, known.numbers(column, levels))
+        # Rows for several models have one more number, for categories that are in no model.
+        number = np.append(known.numbers(column, levels), known.unknown_number(column))
+        _replace(out, number)
         return
     for start in range(0, len(out), BLOCK):
         part = out[start : start + BLOCK]
@@ -117,7 +119,8 @@ def without_absent(
 ) -> tuple[Array, Table]:
     """Remove categories that no row of positive weight has; return values and table.
 
-    In rows of weight 0, these categories become missing values.
+    In rows of weight 0, these categories become missing values, or rare categories if so many
+    categories remain that the rare ones are merged.
     """
     values, levels = values.copy(), list(table.categories)
     for j, level_values in enumerate(levels):
@@ -127,6 +130,10 @@ def without_absent(
         seen = np.unique(values[known & (weights > 0), j]).astype(np.intp)
         number = np.full(len(level_values), np.nan)
         number[seen] = np.arange(len(seen))
+        if len(seen) > MOST_LEVELS:
+            place = values[known, j].astype(np.intp)
+            mass = np.bincount(place, weights[known], len(level_values))[seen]
+            number[np.isnan(number)] = heaviest(mass)[1][0]
         _replace(values[:, j], number)
         levels[j] = level_values[seen]
     return values, replace(table, categories=tuple(levels))

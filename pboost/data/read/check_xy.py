@@ -125,7 +125,8 @@ def _named_categories(features: Features, named: Sequence[str | int]) -> Feature
 def features_as_trained(X: TableLike, trained: Trained) -> Features:
     """Convert new rows to the features and category numbers of the training data.
 
-    Categories that did not occur in training become missing values.
+    Categories that did not occur in training become "other" if the feature had more than 255
+    categories, and missing values otherwise.
 
     Raises
     ------
@@ -160,7 +161,7 @@ def _as_trained(features: Features, trained: Trained) -> Features:
         if table.is_alike(place, trained.known, j):
             continue
         label = column_label(trained.names, j)
-        if table.has_shared(place):
+        if table.is_merged(place):
             raise ValueError(
                 f"X: {label} was read for another model, in which several categories share a "
                 "number; pass the original rows"

@@ -158,7 +158,7 @@ class Table:
         return self._of("order", column) if values is None else values
 
     def numbers(self, column: int, values: Array) -> FloatArray:
-        """Return the numbers of categories, or NaN for unknown categories."""
+        """Return the numbers of categories. Unknown categories are "other", or else NaN."""
         levels, order = self.categories[column], self._of("order", column)
         numbers = np.full(len(values), np.nan)
         if order is not None:
@@ -168,11 +168,17 @@ class Table:
             return numbers
         assert levels is not None
         at, is_known = _places(levels, values)
+        numbers[values == values] = self.unknown_number(column)  # NaN differs from itself
         numbers[is_known] = at[is_known]
-        shared = self._of("other", column)
-        if shared is not None:
-            numbers[_places(shared, values)[1]] = len(levels)
         return numbers
+
+    def unknown_number(self, column: int) -> float:
+        """Return the number of categories that did not occur in training: "other", or else NaN.
+
+        A category that is too rare to occur in training is similar to the rare categories.
+        """
+        levels = self.categories[column]
+        return np.nan if levels is None or not self.has_shared(column) else len(levels)
 
     def select(self, columns: Sequence[int]) -> Table:
         """Return the table of selected features, in this order."""
@@ -198,8 +204,13 @@ class Table:
         return True
 
     def has_shared(self, column: int) -> bool:
-        """Return whether some categories of a feature share a number."""
+        """Return whether all categories without a number of their own are called "other"."""
         return self._of("other", column) is not None
+
+    def is_merged(self, column: int) -> bool:
+        """Return whether known categories of a feature share a number."""
+        shared = self._of("other", column)
+        return shared is not None and len(shared) > 0
 
     def _all_values(self, column: int) -> list[Array]:
         """Return all categories of a feature, including those that share a number."""
@@ -311,8 +322,8 @@ def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
     """Return a table for encoding rows once for all models with these tables.
 
     If the category numbers of a feature differ between the tables, each known category gets its own
-    number, even if there are more than 255. The feature is numeric if
-    one table treats it as numeric.
+    number, even if there are more than 255. All other categories share the last number if a table
+    has "other". The feature is numeric if one table treats it as numeric.
     """
     known = _known(tables, n_features)
     if not known or all(table == known[0] for table in known[1:]):
@@ -325,9 +336,9 @@ def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
         elif not all(every):
             columns.append([None, None, None])
         else:
-            columns.append(
-                [np.unique(np.concatenate([v for values in every for v in values])), None, None]
-            )
+            known_values = np.unique(np.concatenate([v for values in every for v in values]))
+            is_shared = any(table.has_shared(j) for table in known)
+            columns.append([known_values, known_values[:0] if is_shared else None, None])
     levels, other, order = zip(*columns, strict=True)
     holes = np.any([table.has_missing for table in known], axis=0)
     return Table(levels, holes, other, order)

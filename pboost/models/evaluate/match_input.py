@@ -75,7 +75,7 @@ def reads_columns(model: object, or_rows: bool = False) -> bool:
 def match_columns(model: Model, X: TableLike) -> Features:
     """Return X as features in the order of training, with the category codes of the model.
 
-    Missing values and unknown categories are NaN.
+    Missing values are NaN, and so are unknown categories of features without "other".
     """
     table = model.row_table
     # The general case below takes longer than a prediction for one row.
