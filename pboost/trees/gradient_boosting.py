@@ -76,7 +76,7 @@ class TuningOptions(TypedDict, total=False):
     Parameters
     ----------
     quality : int
-        From 1 (fastest) to 5 (most accurate). It sets the default of `learning_rate`.
+        Level from 1 (fastest) to 5 (most accurate). It sets the default of `learning_rate`.
     n_estimators : int or "auto"
         Maximum number of trees, or of rounds with the softmax loss. For "auto" see Notes.
     learning_rate : float or "auto"
