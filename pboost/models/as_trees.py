@@ -498,6 +498,7 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) 
         weight=None if X is None else reach_of(model, trees, X),
         aggregation="sum",
         link="softmax" if is_many else "half log odds",
+        temperature=model.temperature,
         **extra,
     )
 

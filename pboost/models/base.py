@@ -11,6 +11,7 @@ from typing import (
     Literal,
     NamedTuple,
     Protocol,
+    Self,
     TypeAlias,
     get_args,
     runtime_checkable,
@@ -208,6 +209,10 @@ class Model(Fitted):
         """Return class probabilities for decision values, by the logistic function or softmax."""
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
+    def without_temperature(self) -> Self:
+        """Return the model with the temperature 1; see `DecisionGraph`."""
+        return self
+
     def labels_of(self, score: FloatArray) -> Array:
         """Return the predicted classes for decision values, by the sign or the largest value."""
         if self.classes is None:
@@ -291,6 +296,10 @@ class Model(Fitted):
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of training."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
+
+    def staged_probabilities(self, X: TableLike) -> Iterator[FloatArray]:
+        """Yield the class probabilities at the stages of training."""
+        return map(self.probabilities, self.staged_decision_function(X))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the prediction cost of each row; `unit` is "nodes" or "features"."""
@@ -781,8 +790,8 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
     [0.28, 0.32, 0.35]
     """
-    for score in staged_decision_function(model, X):
-        yield model.probabilities(score)
+    check_model(model)
+    return model.staged_probabilities(X)
 
 
 def truncate(model: Any, n_nodes: int) -> Any:

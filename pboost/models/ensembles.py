@@ -102,6 +102,14 @@ def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.int
     return codes
 
 
+class Members(Models):
+    """The base learners of an ensemble, whose probabilities have the temperature 1."""
+
+    def kept(self, value: Any) -> tuple[Any, ...]:
+        """Return the models as a tuple."""
+        return tuple(m if is_foreign(m) else m.without_temperature() for m in value)
+
+
 def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> FloatArray:
     """Return the votes (n, J) of a base learner, or for regression its predictions (n,).
 
@@ -110,7 +118,7 @@ def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> Flo
     """
     if classes is not None and voting == "soft" and not is_foreign(model):
         try:
-            share = predict_proba(model, X)
+            share = predict_proba(model.without_temperature(), X)
             _codes(classes, model.classes)
             return among(share, classes, model.classes)
         except NotImplementedError:  # a loss without probabilities
@@ -348,7 +356,7 @@ class OneVsRest(Ensemble):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Models())
+    models: tuple[Any, ...] = stored.kept_as(Members())
     classes: Array = stored.classes()
     settings: Settings = stored.settings("builder")
 
@@ -469,7 +477,7 @@ class WeightedVote(Ensemble):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Models())
+    models: tuple[Any, ...] = stored.kept_as(Members())
     alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
     classes: Array = stored.classes()
     bias: FloatArray = stored.column(np.float64, lambda model: (len(model.classes),))
@@ -616,7 +624,7 @@ class Bagging(Composite, Averaged):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Models())
+    models: tuple[Any, ...] = stored.kept_as(Members())
     classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
