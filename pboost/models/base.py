@@ -682,9 +682,10 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     -------
     ndarray of float64, shape (n, 2) or (n, J)
         One column per class, in the order of ``model.classes``. For a graph with decision value H
-        the second column is ``1 / (1 + exp(-2 H))``, the population minimizer of the exponential
-        loss; with J > 2 classes the probabilities are the softmax of the decision values. For
-        other models see the function that fits them. The predicted class always has the largest
+        the second column is ``1 / (1 + exp(-2 H / T))``. With J > 2 classes, the probabilities are
+        the softmax of the decision values divided by T. T is ``model.temperature``: 1 for a tree,
+        and larger for chains, whose votes are overconfident; see `fit_adaboost`. For other models
+        see the function that fits them. The predicted class always has the largest
         probability, even if rounding would make two of them equal.
 
     Examples
