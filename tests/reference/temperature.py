@@ -1,0 +1,30 @@
+"""The temperature of a chain of graphs and its probabilities, row by row."""
+
+from __future__ import annotations
+
+import math
+
+
+def certificate(scores, codes, weights):
+    """Return the weighted mean of exp(-yH); with several values, also the mean over the classes."""
+    total = 0.0
+    for score, code, weight in zip(scores, codes, weights, strict=True):
+        if isinstance(score, list):
+            losses = [math.exp(-h if k == code else h) for k, h in enumerate(score)]
+            total += weight * sum(losses) / len(losses)
+        else:
+            total += weight * math.exp(-score if code else score)
+    return total / sum(weights)
+
+
+def temperature(bound, n_classes):
+    """Return 1 plus half (two classes) or a quarter (more) of the logarithm of 1 / bound."""
+    return 1 + math.log(1 / bound) / (2 if n_classes == 2 else 4)
+
+
+def probabilities(score, t):
+    """Return the probabilities of one row from half log odds, or from one value per class."""
+    if not isinstance(score, list):
+        score = [-score, score]
+    odds = [math.exp((h - max(score)) / t) for h in score]
+    return [each / sum(odds) for each in odds]
