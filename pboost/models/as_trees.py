@@ -356,6 +356,7 @@ def joined(
         weight=None if any(part is None for part in weight) else np.concatenate(weight),
         aggregation=parts.aggregation,
         link=parts.link,
+        temperature=model.temperature if isinstance(model, WeightedVote) else 1.0,
         target=parts.target,
         **{**extra, "table": table},
     )

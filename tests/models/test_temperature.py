@@ -197,3 +197,57 @@ def test_log_loss_of_noisy_classes_is_lower(target):
         for each in (raw(model), model)
     )
     assert after < 0.9 * before
+
+
+@pytest.fixture(scope="module")
+def votes():
+    shallow = partial(pb.fit_cart, max_depth=2)
+    return {
+        len(np.unique(y)): pb.fit_samme(X, y, base_learner=shallow, n_estimators=8)
+        for y in (TWO, THREE)
+    }
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_samme_of_the_twin(votes, n_classes, tmp_path):
+    model = votes[n_classes]
+    t = reference.temperature_of_votes(model.alpha.tolist(), model.error.tolist(), n_classes)
+    assert t > 1.05
+    assert model.temperature == pytest.approx(t, rel=1e-12)
+    score = pb.decision_function(model, NEW).tolist()
+    expected = [reference.probabilities(each, t) for each in score]
+    share = pb.predict_proba(model, NEW)
+    np.testing.assert_allclose(share, expected, rtol=1e-12)
+    assert np.array_equal(pb.predict(model, NEW), pb.predict(raw(model), NEW))
+    stages = list(pb.staged_predict_proba(model, NEW))
+    for size in (1, 3, 8):
+        assert np.array_equal(stages[size - 1], pb.predict_proba(model.first(size), NEW))
+    assert model.first(1).temperature == 1 < model.first(3).temperature
+    pb.save(model, tmp_path / "model.npz")
+    assert np.array_equal(pb.predict_proba(pb.load(tmp_path / "model.npz"), NEW), share)
+    fit = partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3)
+    assert pb.fit_bagging(fit, X, TWO, n_estimators=1, rng=0)[0].temperature == 1
+
+
+def test_exported_samme(votes):
+    stumps = partial(pb.fit_cart, max_depth=1)
+    model = pb.fit_samme(X, THREE, base_learner=stumps, n_estimators=5)
+    trees = pb.models.as_tree_ensemble(model)
+    assert (trees.link, trees.temperature) == ("softmax", model.temperature)
+
+
+def test_samme_that_ends_without_errors():
+    model = pb.fit_samme(X[:9], np.arange(9) > 4, base_learner=partial(pb.fit_cart, max_depth=9))
+    assert model.temperature == 1
+    rows = np.array([[0.0], [1.0], [2.0], [3.0]])
+    grows = [1, 9]
+
+    def fit(X, y, sample_weight):
+        return pb.fit_cart(X, y, sample_weight=sample_weight, max_depth=grows.pop(0))
+
+    model = pb.fit_samme(rows, [0, 1, 0, 1], base_learner=fit)
+    assert model.error[-1] == 0
+    t = reference.temperature_of_votes(model.alpha.tolist(), model.error.tolist(), 2)
+    assert model.temperature == pytest.approx(t)
+    assert pb.predict(model, rows).tolist() == [0, 1, 0, 1]
+    assert (pb.predict_proba(model, rows)[[0, 1, 2, 3], [0, 1, 0, 1]] > 0.9).all()

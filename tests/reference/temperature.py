@@ -1,4 +1,4 @@
-"""The temperature of a chain of graphs and its probabilities, row by row."""
+"""Temperatures of chains of graphs and of SAMME, and probabilities, row by row."""
 
 from __future__ import annotations
 
@@ -28,3 +28,14 @@ def probabilities(score, t):
         score = [-score, score]
     odds = [math.exp((h - max(score)) / t) for h in score]
     return [each / sum(odds) for each in odds]
+
+
+def temperature_of_votes(alpha, error, n_classes):
+    """Return the temperature of SAMME from votes and weighted errors."""
+    if len(alpha) == 1:
+        return 1.0
+    bound = 1.0
+    for a, e in zip(alpha, error, strict=True):
+        bound *= (1 - e) * math.exp(-a * (n_classes - 1) / n_classes) + e * math.exp(a / n_classes)
+    scale = (n_classes - 1) / n_classes * (4 + math.log(n_classes - 1))
+    return 1 + math.log(1 / bound) / scale
