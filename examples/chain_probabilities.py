@@ -24,15 +24,24 @@ from table_command import arguments, publish
 
 import pboost as pb
 
-LEARNERS: dict[str, Callable[..., Any]] = {
-    "fit_adaboost": pb.fit_adaboost,
-    'fit_matryoshka, join="all"': partial(pb.fit_matryoshka, join="all"),
-}
 TASKS = ("binary", "multiclass")
 MOST_ROWS, FOLDS, BINS = 2500, 2, 15
 #: Probabilities below this are raised to it, as in cross_validate.
 LEAST = 2.0**-52
 Array = Any
+
+
+def samme(X: Array, y: Array, categorical_features: Any, n_threads: int) -> Any:
+    """Fit SAMME with its default base learner."""
+    base = partial(pb.fit_cart, max_depth=3, categorical_features=categorical_features)
+    return pb.fit_samme(X, y, base_learner=base)
+
+
+LEARNERS: dict[str, Callable[..., Any]] = {
+    "fit_adaboost": pb.fit_adaboost,
+    'fit_matryoshka, join="all"': partial(pb.fit_matryoshka, join="all"),
+    "fit_samme": samme,
+}
 
 
 def losses(probabilities: Array, truth: Array) -> list[float]:

@@ -59,9 +59,10 @@ OF_BOTH_WAYS = "bounds the error if missing values take random exits, not the er
 ESTIMATED = "is an estimate under random answers, not a bound on the error of predict"
 #: Smallest number of rows for which `predict` uses early exits.
 MANY_ROWS = 64
-#: The temperature of a chain is 1 plus this factor times the negative logarithm of the certificate,
-#: for two and for more classes. With more classes, the softmax already halves the log odds.
-COOLING = 0.5, 0.25
+#: The temperature of a chain is 1 plus a factor times max(L - start, 0), where L is the negative
+#: logarithm of the certificate: factor and start for two and for more classes. With more classes,
+#: the softmax already halves the log odds.
+COOLING = (0.5, 0.0), (0.3, 1.0)
 #: Arrays of every graph, with one entry per node.
 COLUMNS = ("feature", "threshold", "next", "vote")
 
@@ -222,7 +223,8 @@ class DecisionGraph(Graph):
         bound = float(self.record.certificate[n_nodes])
         # The certificate is the mean of exp(-yH). If it is rounded to 0, use the largest H.
         fall = -math.log(bound) if bound > 0 else largest_score(self)
-        return 1.0 + COOLING[self.n_votes > 1] * max(fall, 0.0)
+        factor, start = COOLING[self.n_votes > 1]
+        return 1.0 + factor * max(fall - start, 0.0)
 
     @once
     def end_of_first(self) -> int:

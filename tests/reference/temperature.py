@@ -18,8 +18,11 @@ def certificate(scores, codes, weights):
 
 
 def temperature(bound, n_classes):
-    """Return 1 plus half (two classes) or a quarter (more) of the logarithm of 1 / bound."""
-    return 1 + math.log(1 / bound) / (2 if n_classes == 2 else 4)
+    """Return the temperature for a certificate."""
+    fall = math.log(1 / bound)
+    if n_classes == 2:
+        return 1 + fall / 2
+    return 1 + 0.3 * (fall - 1) if fall > 1 else 1.0
 
 
 def probabilities(score, t):
