@@ -49,7 +49,7 @@ def losses(probabilities: Array, truth: Array) -> list[float]:
     of_truth = probabilities[np.arange(len(truth)), truth]
     largest = probabilities.max(axis=1)
     bin_of = np.minimum((largest * BINS).astype(int), BINS - 1)
-    # Sum of (right - probability) by bin; its absolute value is the error times the rows of the bin.
+    # By bin, the number of right predictions minus the sum of the probabilities.
     excess = np.bincount(bin_of, (probabilities.argmax(axis=1) == truth) - largest)
     return [
         float(-np.log(np.maximum(of_truth, LEAST)).mean()),

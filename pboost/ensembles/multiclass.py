@@ -205,8 +205,8 @@ def fit_samme(
     -------
     WeightedVote
         `decision_function` returns the sums of the votes (n, J), `staged_decision_function` the
-        sums after each base learner, and `predict_proba` probabilities, see Notes. The class with the largest
-        probability is predicted. In case of a tie, the first class is predicted.
+        sums after each base learner, and `predict_proba` probabilities, see Notes. The class with
+        the largest probability is predicted. In case of a tie, the first class is predicted.
 
     Raises
     ------

@@ -346,9 +346,7 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
         tree_annotation=module.TreeAnnotation(
             num_tree=n, target_id=[0] * n, class_id=[-1] * n if of_all else target
         ),
-        postprocessor=module.PostProcessorFunc(
-            name=name, sigmoid_alpha=factor / trees.temperature
-        ),
+        postprocessor=module.PostProcessorFunc(name=name, sigmoid_alpha=factor / trees.temperature),
         base_scores=trees.bias.tolist(),
     )
 

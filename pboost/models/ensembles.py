@@ -576,8 +576,8 @@ class WeightedVote(Ensemble):
 
     def _temperature_after(self, n: int) -> float:
         """Return the temperature of the first n base learners."""
-        if self.temperature == 1:
-            return 1.0
+        if self.temperature == 1 or n == len(self.alpha):
+            return self.temperature
         return temperature_of_votes(self.alpha[:n], self.error[:n], len(self.classes))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:

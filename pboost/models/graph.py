@@ -214,7 +214,9 @@ class DecisionGraph(Graph):
 
     def _temperature_after(self, n_nodes: int) -> float:
         """Return the temperature of the graph with its first nodes only."""
-        return 1.0 if self.temperature == 1 else self.temperature_of_chain(n_nodes)
+        if self.temperature == 1 or n_nodes == self.n_nodes:
+            return self.temperature
+        return self.temperature_of_chain(n_nodes)
 
     def temperature_of_chain(self, n_nodes: int) -> float:
         """Compute the temperature of the first nodes from their certificate."""
