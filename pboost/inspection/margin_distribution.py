@@ -61,7 +61,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: Scale = "half") 
         Classes, with values in ``model.classes``.
     scale : {"half", "probability"}
         "half" returns ``tanh(y H / 2)``. "probability" returns ``tanh(y H)``, which is
-        ``y (2 p - 1)`` if p is the probability of the second class.
+        ``y (2 p - 1)`` if p is the probability of the second class at the temperature 1.
 
     Returns
     -------
