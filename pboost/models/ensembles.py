@@ -467,9 +467,10 @@ def temperature_of_votes(alpha: FloatArray, error: FloatArray, n_classes: int) -
 
     L is the negative logarithm of the exponential loss of the training rows. It is at most (J - 1)
     / J times the sum of the votes, if no base learner makes an error. The temperature then limits
-    log odds to `MOST_LOG_ODDS`.
+    log odds to `MOST_LOG_ODDS`. A single base learner with errors has the temperature 1, because
+    its vote is its log odds.
     """
-    if len(alpha) < 2:
+    if not len(alpha) or (len(alpha) == 1 and error[0] > 0):
         return 1.0
     right, fall = (n_classes - 1) / n_classes, 0.0
     for vote, wrong in zip(alpha.tolist(), error.tolist(), strict=True):

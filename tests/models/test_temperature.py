@@ -245,7 +245,9 @@ def test_exported_samme(votes):
 
 def test_samme_that_ends_without_errors():
     model = pb.fit_samme(X[:9], np.arange(9) > 4, base_learner=partial(pb.fit_cart, max_depth=9))
-    assert model.temperature == 1
+    assert len(model.models) == 1
+    assert model.temperature == pytest.approx(1 + 0.5 * model.alpha[0] / 2)
+    assert (pb.predict_proba(model, X[:9]).max(axis=1) < 0.99).all()
     rows = np.array([[0.0], [1.0], [2.0], [3.0]])
     grows = [1, 9]
 

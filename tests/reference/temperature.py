@@ -35,7 +35,7 @@ def probabilities(score, t):
 
 def temperature_of_votes(alpha, error, n_classes):
     """Return the temperature of SAMME from votes and weighted errors."""
-    if len(alpha) == 1:
+    if len(alpha) == 1 and error[0] > 0:
         return 1.0
     bound = 1.0
     for a, e in zip(alpha, error, strict=True):
