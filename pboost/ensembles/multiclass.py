@@ -228,9 +228,9 @@ def fit_samme(
     Probabilities are the softmax of the sums of votes divided by ``model.temperature``, because
     the sum of many votes is overconfident. With a single base learner with e > 0, the temperature
     is 1; the predicted class has the probability 1 - e, and every other class e/(J - 1). Otherwise
-    the temperature is ``1 + J/(J - 1) L / (4 + ln(J - 1))``, where exp(-L) is the exponential loss of
-    the training rows: the product of ``(1 - e) exp(-a (J - 1)/J) + e exp(a/J)`` over base learners
-    with vote a. With the temperature 1, the probabilities equal the softmax of f/(J - 1) in [1]_.
+    it is ``1 + J/(J - 1) L / (4 + ln(J - 1))``, where exp(-L) is the exponential loss of the
+    training rows: the product of ``(1 - e) exp(-a (J - 1)/J) + e exp(a/J)`` over base learners with
+    vote a. With the temperature 1, the probabilities equal the softmax of f/(J - 1) in [1]_.
     Predictions do not depend on the temperature.
 
     References
