@@ -106,7 +106,7 @@ def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.int
     return codes
 
 
-class Members(Models):
+class BaseLearners(Models):
     """The base learners of an ensemble, whose probabilities have the temperature 1."""
 
     def kept(self, value: Any) -> tuple[Any, ...]:
@@ -360,7 +360,7 @@ class OneVsRest(Ensemble):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Members())
+    models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     classes: Array = stored.classes()
     settings: Settings = stored.settings("builder")
 
@@ -510,7 +510,7 @@ class WeightedVote(Ensemble):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Members())
+    models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
     classes: Array = stored.classes()
     bias: FloatArray = stored.column(np.float64, lambda model: (len(model.classes),))
@@ -691,7 +691,7 @@ class Bagging(Composite, Averaged):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Members())
+    models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
