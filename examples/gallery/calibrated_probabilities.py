@@ -3,8 +3,9 @@
 
 *The model predicts a probability of 99 %. Is it right 99 times out of 100?*
 
-After many boosting rounds it is not: probabilities are too extreme. ``calibrate`` corrects them
-with rows that were not used for training.
+After many boosting rounds it is not: the votes are overconfident, and the temperature of a chain
+corrects them only approximately. ``calibrate`` corrects them with rows that were not used for
+training.
 """
 
 import matplotlib.pyplot as plt

@@ -92,6 +92,13 @@ def fit_adaboost(
 
     Notes
     -----
+    The sum of many votes is overconfident as half the log odds. `predict_proba` therefore divides
+    decision values by ``model.temperature``. With L = -ln(certificate), it is ``1 + L / 2`` for two
+    classes, and ``1 + 0.3 max(L - 1, 0)`` for more classes, whose softmax is less confident. It is
+    1 for a single stump. Predictions and decision values do not depend on it. Base learners of
+    ensembles have the temperature 1. To get probabilities without the temperature, use
+    ``dataclasses.replace(model, temperature=1.0)``; to calibrate them on other rows, `calibrate`.
+
     With more than two classes, each row has one weight per class, and stumps minimize the sum of
     the binary criteria over the classes (AdaBoost.MH, [2]_, sections 7 and 8). Each stump has one
     vote per class, and the class with the largest sum of votes is predicted. The certificate is an

@@ -127,6 +127,9 @@ def fit_matryoshka(
 
     Notes
     -----
+    With ``join="all"``, `predict_proba` divides decision values by a temperature, as in
+    `fit_adaboost`.
+
     An additive merge does not change the certificate. If the exit with the largest bound could be
     split at each step, the certificate is at most ``F(T_L, … F(T_1, rho))``. Here F is the bound of
     a tree, and rho is the factor of the worst weak classifier. If merged paths have different

@@ -122,7 +122,8 @@ class Fits:
     def of(self, family: str) -> FamilyModel:
         """Return the model of a family."""
         if family not in self.made:
-            self.made[family] = FAMILIES[family].fit(self, family)
+            # Decision values are calibrated later, by cross-validation.
+            self.made[family] = FAMILIES[family].fit(self, family).without_temperature()
         return self.made[family]
 
     @property

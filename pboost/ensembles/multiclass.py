@@ -32,7 +32,13 @@ from pboost.data.targets import (
 )
 from pboost.data.training_data import column_search, rows_to_predict
 from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
-from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
+from pboost.models.ensembles import (
+    REST_OR_CLASS,
+    OneVsRest,
+    WeightedVote,
+    answers,
+    temperature_of_votes,
+)
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (
@@ -199,8 +205,8 @@ def fit_samme(
     -------
     WeightedVote
         `decision_function` returns the sums of the votes (n, J), `staged_decision_function` the
-        sums after each base learner, and `predict_proba` their softmax. The class with the largest
-        probability is predicted. In case of a tie, the first class is predicted.
+        sums after each base learner, and `predict_proba` probabilities, see Notes. The class with
+        the largest probability is predicted. In case of a tie, the first class is predicted.
 
     Raises
     ------
@@ -219,9 +225,13 @@ def fit_samme(
     1/J or more, which is no better than guessing. This base learner is left out. If no base learner
     is left, the model predicts the class frequencies.
 
-    Probabilities are the softmax of the votes. With a single base learner, the predicted class has
-    the probability 1 - e, and every other class e/(J - 1). The probabilities equal the softmax of
-    f/(J - 1) in [1]_.
+    Probabilities are the softmax of the sums of votes divided by ``model.temperature``, because
+    the sum of many votes is overconfident. With a single base learner with e > 0, the temperature
+    is 1; the predicted class has the probability 1 - e, and every other class e/(J - 1). Otherwise
+    it is ``1 + J/(J - 1) L / (4 + ln(J - 1))``, where exp(-L) is the exponential loss of the
+    training rows: the product of ``(1 - e) exp(-a (J - 1)/J) + e exp(a/J)`` over base learners with
+    vote a. With the temperature 1, the probabilities equal the softmax of f/(J - 1) in [1]_.
+    Predictions do not depend on the temperature.
 
     References
     ----------
@@ -289,8 +299,16 @@ def fit_samme(
         "n_estimators": n_estimators,
         "learning_rate": rate,
     }
+    temperature = temperature_of_votes(np.array(alpha), np.array(error)[: len(alpha)], len(names))
     return WeightedVote(
-        tuple(models), np.array(alpha), names, bias, settings, np.array(error), stop_reason
+        tuple(models),
+        np.array(alpha),
+        names,
+        bias,
+        settings,
+        np.array(error),
+        stop_reason,
+        temperature,
     )
 
 

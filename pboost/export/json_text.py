@@ -85,6 +85,7 @@ def to_json(
         "format": FORMAT,
         "version": VERSION,
         **{name: getattr(trees, name) for name in PLAIN},
+        **({} if trees.temperature == 1 else {"temperature": trees.temperature}),
         "feature_names": None if trees.feature_names is None else list(trees.feature_names),
         "classes": None if trees.classes is None else _values(trees.classes),
         "bias": trees.bias.tolist(),
@@ -173,6 +174,7 @@ def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
         classes=None if classes is None else _array(classes, max_string_bytes // 4),
         feature_names=None if names is None else tuple(_items("feature_names", names, str)),
         **{name: document[name] for name in PLAIN},
+        temperature=document.get("temperature", 1.0),
         table=None if document["table"] is None else _to_table(document["table"], max_string_bytes),
     )
 

@@ -233,14 +233,16 @@ def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]
     if trees.link == "shares":
         return [("Identity", ["values"], "probabilities", {})]
     if trees.link == "softmax":
-        return [("Softmax", ["values"], "probabilities", {"axis": 1})]
+        softmax = ("Softmax", ["tempered"], "probabilities", {"axis": 1})
+        constants["temperature"] = np.float64(trees.temperature)
+        return [("Div", ["values", "temperature"], "tempered", {}), softmax]
     steps: list[Step] = []
     if trees.link == "lead":
         constants |= {"half": np.float64(0.5), "zero": np.float64(0.0), "one": np.float64(1.0)}
         steps.append(("Add", ["scaled", "half"], "line", {}))
         kind, of, factor = "Clip", ["line", "zero", "one"], 0.5
     elif trees.link in SIGMOID:
-        kind, of, factor = "Sigmoid", ["scaled"], SIGMOID[trees.link]
+        kind, of, factor = "Sigmoid", ["scaled"], SIGMOID[trees.link] / trees.temperature
     else:
         return []
     constants["factors"] = np.array([[factor] if trees.n_values > 1 else [-factor, factor]])
@@ -272,7 +274,7 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
 
     ``treelite.gtil.predict(treelite_model, rows, pred_margin=True)`` returns the decision values,
     or class shares. Without `pred_margin`, it returns probabilities if the link is half log odds,
-    log odds, or softmax, which treelite computes in float32.
+    log odds, or softmax without a temperature. treelite computes softmax in float32.
 
     Parameters
     ----------
@@ -325,7 +327,8 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
     """Return a treelite model builder with the postprocessor of the link."""
     j, n = trees.n_values, trees.n_trees
     of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
-    name = of_one if j == 1 else "softmax" if trees.link == "softmax" else "identity_multiclass"
+    is_softmax = trees.link == "softmax" and trees.temperature == 1
+    name = of_one if j == 1 else "softmax" if is_softmax else "identity_multiclass"
     task = "kMultiClf" if j > 1 else "kRegressor" if trees.classes is None else "kBinaryClf"
     of_all = trees.n_added > 1
     target = [0] * n if trees.target is None else trees.target.tolist()
@@ -343,7 +346,7 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
         tree_annotation=module.TreeAnnotation(
             num_tree=n, target_id=[0] * n, class_id=[-1] * n if of_all else target
         ),
-        postprocessor=module.PostProcessorFunc(name=name, sigmoid_alpha=factor),
+        postprocessor=module.PostProcessorFunc(name=name, sigmoid_alpha=factor / trees.temperature),
         base_scores=trees.bias.tolist(),
     )
 

@@ -19,9 +19,9 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     """Return a SQL statement that evaluates a model on the rows of a table.
 
     The columns of the table must have the feature names of the training data, or ``x0``, ``x1``
-    etc. if there were no names. NULL and categories that did not occur in training are missing
-    values; with
-    more than 255 categories in training, unknown categories are treated as the rare ones. Categories are compared by value. Boolean categories are 1 and 0 in SQL.
+    etc. if there were no names. NULL is a missing value. A category that did not occur in training
+    is also a missing value, unless the feature had more than 255 categories: then it is treated
+    like the rare ones. Categories are compared by value. Boolean categories are 1 and 0 in SQL.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
     """Return a condition and the child (0 or 1) of the rows for which it is true.
 
-    The condition is not true for NULL, which goes to the other child. Unknown categories also go there, unless
-    they are treated as "other".
+    The condition is not true for NULL, which goes to the other child. Unknown categories also go
+    there, unless they are treated as "other".
     """
     column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1

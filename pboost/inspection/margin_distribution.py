@@ -1,8 +1,8 @@
 """Margins of predictions, margin curves and bounds on the margin error.
 
 Margins have one of two scales. "half" is tanh(y H / 2), the scale that Henry, Nock and Nielsen
-use. "probability" is tanh(y H): since H is half the log odds, this is y times the
-difference of the class probabilities of `predict_proba`.
+use. "probability" is tanh(y H): with H as half the log odds, this is y times the
+difference of the class probabilities of `predict_proba` at the temperature 1.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: Scale = "half") 
         Classes, with values in ``model.classes``.
     scale : {"half", "probability"}
         "half" returns ``tanh(y H / 2)``. "probability" returns ``tanh(y H)``, which is
-        ``y (2 p - 1)`` if p is the probability of the second class.
+        ``y (2 p - 1)`` if p is the probability of the second class at the temperature 1.
 
     Returns
     -------

@@ -356,6 +356,7 @@ def joined(
         weight=None if any(part is None for part in weight) else np.concatenate(weight),
         aggregation=parts.aggregation,
         link=parts.link,
+        temperature=model.temperature if isinstance(model, WeightedVote) else 1.0,
         target=parts.target,
         **{**extra, "table": table},
     )
@@ -498,6 +499,7 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) 
         weight=None if X is None else reach_of(model, trees, X),
         aggregation="sum",
         link="softmax" if is_many else "half log odds",
+        temperature=model.temperature,
         **extra,
     )
 

@@ -11,6 +11,7 @@ from typing import (
     Literal,
     NamedTuple,
     Protocol,
+    Self,
     TypeAlias,
     get_args,
     runtime_checkable,
@@ -208,6 +209,10 @@ class Model(Fitted):
         """Return class probabilities for decision values, by the logistic function or softmax."""
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
+    def without_temperature(self) -> Self:
+        """Return the model with the temperature 1; see `DecisionGraph`."""
+        return self
+
     def labels_of(self, score: FloatArray) -> Array:
         """Return the predicted classes for decision values, by the sign or the largest value."""
         if self.classes is None:
@@ -291,6 +296,10 @@ class Model(Fitted):
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of training."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
+
+    def staged_probabilities(self, X: TableLike) -> Iterator[FloatArray]:
+        """Yield the class probabilities at the stages of training."""
+        return map(self.probabilities, self.staged_decision_function(X))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the prediction cost of each row; `unit` is "nodes" or "features"."""
@@ -673,9 +682,10 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     -------
     ndarray of float64, shape (n, 2) or (n, J)
         One column per class, in the order of ``model.classes``. For a graph with decision value H
-        the second column is ``1 / (1 + exp(-2 H))``, the population minimizer of the exponential
-        loss; with J > 2 classes the probabilities are the softmax of the decision values. For
-        other models see the function that fits them. The predicted class always has the largest
+        the second column is ``1 / (1 + exp(-2 H / T))``. With J > 2 classes, the probabilities are
+        the softmax of the decision values divided by T. T is ``model.temperature``: 1 for a tree,
+        and larger for chains, whose votes are overconfident; see `fit_adaboost`. For other models
+        see the function that fits them. The predicted class always has the largest
         probability, even if rounding would make two of them equal.
 
     Examples
@@ -781,8 +791,8 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
     [0.28, 0.32, 0.35]
     """
-    for score in staged_decision_function(model, X):
-        yield model.probabilities(score)
+    check_model(model)
+    return model.staged_probabilities(X)
 
 
 def truncate(model: Any, n_nodes: int) -> Any:

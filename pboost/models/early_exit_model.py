@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +187,11 @@ class Around(Model):
     def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the wrapped model per training row."""
         return self.model.mean_prediction_cost
+
+    def without_temperature(self) -> Self:
+        """Return the same wrapper of the model with the temperature 1."""
+        model = self.model.without_temperature()
+        return self if model is self.model else replace(self, model=model)
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the feature importances of the wrapped model."""

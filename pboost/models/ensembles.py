@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, zip_longest
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,7 @@ from pboost.models.shares import (
     lead_of_second,
     mean_of_shares,
     means_by_then,
+    settled,
     shared_out,
 )
 from pboost.models.text import counted, headline, named_labels, of_bags
@@ -66,6 +68,8 @@ from pboost.values import Array, FloatArray, TableLike, as_generator, check_posi
 
 #: Start of the error message for base learners from other packages.
 READING = "feature information of a {}"
+#: Log odds of a class that all base learners of a `WeightedVote` predict, if none makes an error.
+MOST_LOG_ODDS = 4.0
 #: Classes of the base learners of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
 
@@ -102,6 +106,14 @@ def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.int
     return codes
 
 
+class BaseLearners(Models):
+    """The base learners of an ensemble, whose probabilities have the temperature 1."""
+
+    def kept(self, value: Any) -> tuple[Any, ...]:
+        """Return the models as a tuple."""
+        return tuple(m if is_foreign(m) else m.without_temperature() for m in value)
+
+
 def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> FloatArray:
     """Return the votes (n, J) of a base learner, or for regression its predictions (n,).
 
@@ -110,7 +122,7 @@ def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> Flo
     """
     if classes is not None and voting == "soft" and not is_foreign(model):
         try:
-            share = predict_proba(model, X)
+            share = predict_proba(model.without_temperature(), X)
             _codes(classes, model.classes)
             return among(share, classes, model.classes)
         except NotImplementedError:  # a loss without probabilities
@@ -348,7 +360,7 @@ class OneVsRest(Ensemble):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Models())
+    models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     classes: Array = stored.classes()
     settings: Settings = stored.settings("builder")
 
@@ -443,6 +455,32 @@ def leads(values: Iterable[FloatArray]) -> FloatArray:
     return np.column_stack([lead_of_second(value) if value.ndim > 1 else value for value in values])
 
 
+def softmax(score: FloatArray, temperature: float) -> FloatArray:
+    """Return the softmax (n, J) of sums of votes (n, J) divided by the temperature."""
+    with np.errstate(over="ignore"):  # exp(-inf) = 0 is the intended result
+        odds = np.exp((score - score.max(axis=1, keepdims=True)) / temperature)
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def temperature_of_votes(alpha: FloatArray, error: FloatArray, n_classes: int) -> float:
+    """Return the temperature of base learners with the given votes and weighted errors (T,).
+
+    L is the negative logarithm of the exponential loss of the training rows. It is at most (J - 1)
+    / J times the sum of the votes, if no base learner makes an error. The temperature then limits
+    log odds to `MOST_LOG_ODDS`. A single base learner with errors has the temperature 1, because
+    its vote is its log odds.
+    """
+    if not len(alpha) or (len(alpha) == 1 and error[0] > 0):
+        return 1.0
+    right, fall = (n_classes - 1) / n_classes, 0.0
+    for vote, wrong in zip(alpha.tolist(), error.tolist(), strict=True):
+        # The vote of a base learner without errors may be too large for exp.
+        fall += right * vote
+        if wrong > 0:
+            fall -= math.log(1 - wrong + wrong * math.exp(vote))
+    return 1.0 + max(fall, 0.0) / right / (MOST_LOG_ODDS + math.log(n_classes - 1))
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WeightedVote(Ensemble):
     """A weighted majority vote of classifiers with J classes.
@@ -464,18 +502,22 @@ class WeightedVote(Ensemble):
         rejected, there is one entry more than there are base learners.
     stop_reason : str
         Why boosting ended, as a sentence.
+    temperature : float
+        Number >= 1 by which `predict_proba` divides sums of votes; see `fit_samme`. It does not
+        change predictions.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Models())
+    models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
     classes: Array = stored.classes()
     bias: FloatArray = stored.column(np.float64, lambda model: (len(model.classes),))
     settings: Settings = stored.settings("builder")
     error: FloatArray = stored.column(np.float64, ndim=1, positive=True)
     stop_reason: str = stored.text()
+    temperature: float = stored.temperature()
 
     file_kind = "weighted-vote"
     file_order = ("classes", "alpha", "bias", "error")
@@ -505,11 +547,39 @@ class WeightedVote(Ensemble):
         """Return the mean importances of the base learners, weighted by abs(alpha)."""
         return self.mean_importances(np.abs(self.alpha), X)
 
+    def predict(self, X: TableLike) -> Array:
+        """Return the class with the largest sum of votes."""
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, score: FloatArray) -> Array:
+        """Return the predicted classes for sums of votes."""
+        return self.most_probable(softmax(score, 1.0))
+
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the softmax (n, J) of sums of votes."""
-        with np.errstate(over="ignore"):  # exp(-inf) = 0 is the intended result
-            odds = np.exp(score - score.max(axis=1, keepdims=True))
-        return odds / odds.sum(axis=1, keepdims=True)
+        """Return the softmax (n, J) of sums of votes divided by the temperature."""
+        return self._shares(score, self.temperature)
+
+    def staged_probabilities(self, X: TableLike) -> Iterator[FloatArray]:
+        """Yield the probabilities of the first 1, 2, ... base learners."""
+        scores = self.staged_decision_function(X)
+        return (self._shares(each, self._temperature_after(n)) for n, each in enumerate(scores, 1))
+
+    def without_temperature(self) -> Self:
+        """Return the ensemble with the temperature 1."""
+        return self if self.temperature == 1 else replace(self, temperature=1.0)
+
+    def _shares(self, score: FloatArray, temperature: float) -> FloatArray:
+        """Return the probabilities for a temperature; the predicted class has the largest."""
+        plain = softmax(score, 1.0)
+        if temperature == 1:
+            return plain
+        return settled(softmax(score, temperature), np.argmax(plain, axis=1))
+
+    def _temperature_after(self, n: int) -> float:
+        """Return the temperature of the first n base learners."""
+        if self.temperature == 1 or n == len(self.alpha):
+            return self.temperature
+        return temperature_of_votes(self.alpha[:n], self.error[:n], len(self.classes))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the sums of votes (n, J) of the first 1, 2, ... base learners."""
@@ -531,7 +601,12 @@ class WeightedVote(Ensemble):
 
     def first(self, n_stages: int) -> WeightedVote:
         """Return a model with only the first base learners."""
-        return replace(self, models=self.models[:n_stages], alpha=self.alpha[:n_stages])
+        return replace(
+            self,
+            models=self.models[:n_stages],
+            alpha=self.alpha[:n_stages],
+            temperature=self._temperature_after(n_stages),
+        )
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the sums of votes of the first 0, 1, ... base learners, and their costs."""
@@ -616,7 +691,7 @@ class Bagging(Composite, Averaged):
         unknown.
     """
 
-    models: tuple[Any, ...] = stored.kept_as(Models())
+    models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()

@@ -7,9 +7,10 @@ tree, no two exits lead to the same node, as in a boosted decision tree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +38,17 @@ from pboost.models.evaluate.match_input import (
     spread_of,
 )
 from pboost.models.evaluate.partial_evaluation import BlockEvaluator, graph_inquiry
-from pboost.models.graph_arrays import ABOVE, BELOW, OUT, Graph, joints_of, rest_of_nodes
+from pboost.models.graph_arrays import (
+    ABOVE,
+    BELOW,
+    OUT,
+    Graph,
+    joints_of,
+    largest_score,
+    rest_of_nodes,
+)
 from pboost.models.schema import once
-from pboost.models.shares import as_shares, falls, two_probabilities
+from pboost.models.shares import as_shares, falls, many_probabilities, two_probabilities
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
@@ -50,6 +59,10 @@ OF_BOTH_WAYS = "bounds the error if missing values take random exits, not the er
 ESTIMATED = "is an estimate under random answers, not a bound on the error of predict"
 #: Smallest number of rows for which `predict` uses early exits.
 MANY_ROWS = 64
+#: The temperature of a chain is 1 plus a factor times max(L - start, 0), where L is the negative
+#: logarithm of the certificate: factor and start for two and for more classes. With more classes,
+#: the softmax already halves the log odds.
+COOLING = (0.5, 0.0), (0.3, 1.0)
 #: Arrays of every graph, with one entry per node.
 COLUMNS = ("feature", "threshold", "next", "vote")
 
@@ -101,6 +114,10 @@ class DecisionGraph(Graph):
     table : Table or None
         Types and categories of the training features, and which of them had missing values; see
         `pboost.data.read.table`. None if all were numeric without missing values.
+    temperature : float
+        Number >= 1 by which `predict_proba` divides decision values, because the votes of a chain
+        are overconfident; see `fit_adaboost`. 1 for a single tree. The temperature is computed from
+        the certificate. It does not change decision values and predictions.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if
         unknown.
@@ -114,6 +131,13 @@ class DecisionGraph(Graph):
         *(*Projections.stored, *Separators.stored, *Subsets.stored, "classes"),
     )
     no_functions = Graph.no_functions + "; describe lists its nodes"
+
+    @classmethod
+    def grown(cls, **values: Any) -> Self:
+        """Build a graph from the results of training; a chain gets a temperature."""
+        graph = super().grown(temperature=1.0, **values)
+        object.__setattr__(graph, "temperature", graph.temperature_of_chain(graph.n_nodes))
+        return graph
 
     @property
     def certificate_note(self) -> str:  # type: ignore[override]
@@ -149,8 +173,18 @@ class DecisionGraph(Graph):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the class probabilities for decision values."""
-        if score.ndim == 1 or self.n_nodes:
-            return super().probabilities(score)
+        return self._shares(score, self.temperature)
+
+    def without_temperature(self) -> Self:
+        """Return the graph with the temperature 1."""
+        return self if self.temperature == 1 else replace(self, temperature=1.0)
+
+    def _shares(self, score: FloatArray, temperature: float) -> FloatArray:
+        """Return the class probabilities for decision values and a temperature."""
+        if score.ndim == 1:
+            return two_probabilities(score / temperature)
+        if self.n_nodes:
+            return many_probabilities(score, temperature)
         # In a graph without nodes, decision values are half log odds of the class frequencies.
         share: FloatArray = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
         return share / share.sum(axis=1, keepdims=True)
@@ -170,6 +204,35 @@ class DecisionGraph(Graph):
         ends = set(range(1, self.n_nodes + 1) if stages is None else stages.tolist())
         by_then = enumerate(so_far(self, *hard_exits(self, X)))
         return (score.copy() for n_nodes, (score, _) in by_then if n_nodes in ends)
+
+    def staged_probabilities(self, X: TableLike) -> Iterator[FloatArray]:
+        """Yield the probabilities of the graph truncated to each stage of its training."""
+        stages = self.record.stages
+        sizes = range(1, self.n_nodes + 1) if stages is None else stages.tolist()
+        by_stage = zip(sizes, self.staged_decision_function(X), strict=True)
+        return (self._shares(score, self._temperature_after(size)) for size, score in by_stage)
+
+    def _temperature_after(self, n_nodes: int) -> float:
+        """Return the temperature of the graph with its first nodes only."""
+        if self.temperature == 1 or n_nodes == self.n_nodes:
+            return self.temperature
+        return self.temperature_of_chain(n_nodes)
+
+    def temperature_of_chain(self, n_nodes: int) -> float:
+        """Compute the temperature of the first nodes from their certificate."""
+        if n_nodes <= self.end_of_first():
+            return 1.0  # a single weak classifier or tree
+        bound = float(self.record.certificate[n_nodes])
+        # The certificate is the mean of exp(-yH). If it is rounded to 0, use the largest H.
+        fall = -math.log(bound) if bound > 0 else largest_score(self)
+        factor, start = COOLING[self.n_votes > 1]
+        return 1.0 + factor * max(fall - start, 0.0)
+
+    @once
+    def end_of_first(self) -> int:
+        """Return the number of nodes of the first stage."""
+        joints = joints_of(self.next)
+        return int(joints[0]) if len(joints) else self.n_nodes
 
     @property
     def n_stages(self) -> int:
@@ -333,6 +396,7 @@ class DecisionGraph(Graph):
             answer=None if self.answer is None else self.answer[:n],
             missing=None if self.missing is None else self.missing[:n],
             inputs=inputs,
+            temperature=self._temperature_after(n),
             record=replace(
                 self.record,
                 certificate=self.record.certificate[: n + 1],

@@ -171,6 +171,7 @@ class Graph(TwoClassModel):
         Sides(np.float64, ("n_nodes",), optional=True), default=None
     )
     table: Table | None = table_field()
+    temperature: float = stored.temperature()
     #: Whether both exits of every node lead to the next node.
     is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
     memo: dict[str, Any] = stored.memo()

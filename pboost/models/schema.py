@@ -534,6 +534,29 @@ def number(refusal: str = "") -> Any:
     return header(_is(float), checked=check_number, to_file=float, refusal=refusal)
 
 
+class Temperature(Kind):
+    """A finite divisor >= 1 of decision values. It is stored in the header unless it is 1."""
+
+    def check(self, record: Any, name: str) -> None:
+        """Check that the value is a number >= 1."""
+        value = getattr(record, name)
+        if not is_number(value) or value < 1:
+            raise ValueError(f"{name}: expected a finite number >= 1, got {shown(value)}")
+
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
+        """Return the header field."""
+        return {} if value == 1 else {name: float(value)}, {}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the header field; 1 if there is none."""
+        return header.get(name, 1.0)
+
+
+def temperature() -> Any:
+    """Return a field for the temperature of probabilities, see `Temperature`."""
+    return kept_as(Temperature(), default=1.0)
+
+
 def settings(*names: str) -> Any:
     """Return the field for settings; if `names` are passed, only these settings are checked."""
     return header(

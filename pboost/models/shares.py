@@ -147,13 +147,14 @@ def two_probabilities(score: FloatArray) -> FloatArray:
     return shares
 
 
-def many_probabilities(score: FloatArray) -> FloatArray:
-    """Return the softmax (n, J) of decision values (n, J).
+def many_probabilities(score: FloatArray, temperature: float = 1.0) -> FloatArray:
+    """Return the softmax (n, J) of decision values (n, J) divided by the temperature.
 
     For two classes with the values -F and F, the result equals `two_probabilities` of F. Treating
-    each value as half the log odds of its class would be overconfident after many votes.
+    each value as half the log odds of its class would be overconfident after many votes. The
+    predicted class is the class with the largest value before the division.
     """
-    share: FloatArray = np.exp(score - score.max(axis=1, keepdims=True))
+    share: FloatArray = np.exp((score - score.max(axis=1, keepdims=True)) / temperature)
     share /= share.sum(axis=1, keepdims=True)
     return settled(share, np.argmax(score, axis=1))
 

@@ -147,6 +147,7 @@ class TreeEnsemble(TreeNodes, Stored):
         second class. Several probabilities are divided by their sum, and are equal if it is 0.
         "softmax" means ``exp(v)`` divided by the sum, and "shares" means v itself. For regression,
         the link is "identity" or "exp". "none" means that the model has no probabilities.
+        Divide v by `temperature` first.
     builder : str
         The function that fitted the model.
     weight : ndarray of float64, shape (n_nodes,), or None
@@ -159,6 +160,8 @@ class TreeEnsemble(TreeNodes, Stored):
     table : Table or None
         Types and categories of the training features, and which features had missing values.
         None if all features were numeric without missing values.
+    temperature : float
+        Number by which the link divides decision values; see `DecisionGraph`. Usually 1.
     """
 
     root: IntArray = stored.column(np.int32, ndim=1)
@@ -184,6 +187,7 @@ class TreeEnsemble(TreeNodes, Stored):
     )
     comparison: str = stored.kept_as(stored.TEXT, default=COMPARISON)
     table: Table | None = table_field()
+    temperature: float = stored.temperature()
 
     @property
     def n_trees(self) -> int:

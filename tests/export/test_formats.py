@@ -208,6 +208,8 @@ def assert_treelite(trees, rows):
     share = treelite.gtil.predict(actual, rows).reshape(len(rows), -1)
     if trees.link in ("half log odds", "log odds") and trees.n_values == 1:
         np.testing.assert_allclose(share[:, 0], twin.probabilities(trees, rows)[:, 1], rtol=1e-13)
+    elif trees.link == "softmax" and trees.temperature != 1:
+        assert_close(share, twin.values(trees, rows), trees)
     elif trees.link in ("softmax", "shares"):
         np.testing.assert_allclose(share, twin.probabilities(trees, rows), atol=2e-7)
     elif trees.link == "exp":
@@ -529,7 +531,8 @@ def test_json_comes_back(kind):
         assert (first is None) == (two is None), name
         if first is not None:
             assert (first.dtype, first.tobytes()) == (two.dtype, two.tobytes()), name
-    for name in ("aggregation", "link", "builder", "comparison", "n_features", "feature_names"):
+    plain = "aggregation", "link", "temperature", "builder", "comparison", "n_features"
+    for name in (*plain, "feature_names"):
         assert getattr(trees, name) == getattr(again, name)
     assert trees.table == again.table
     assert pb.export.to_json(again) == text

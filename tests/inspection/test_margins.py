@@ -126,7 +126,7 @@ def test_margins(fit):
     model = fit(X, y)
     H = pb.decision_function(model, X) * np.where(y == "b", 1, -1)
     np.testing.assert_allclose(pb.inspection.margins(model, X, y), np.tanh(H / 2), rtol=1e-12)
-    p = pb.predict_proba(model, X)[:, 1]
+    p = pb.predict_proba(model.without_temperature(), X)[:, 1]
     difference = np.where(y == "b", 1, -1) * (2 * p - 1)
     np.testing.assert_allclose(
         pb.inspection.margins(model, X, y, scale="probability"), difference, rtol=0, atol=1e-12

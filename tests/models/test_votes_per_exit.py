@@ -223,7 +223,7 @@ def test_predictions_are_the_largest_votes(models):
     stages = list(pb.staged_predict(model, X))
     assert stages[-1].tolist() == pb.predict(model, X).tolist()
     share = pb.predict_proba(model, X)
-    expected = np.exp(score)
+    expected = np.exp(score / model.temperature)
     np.testing.assert_allclose(share, expected / expected.sum(axis=1, keepdims=True), rtol=1e-12)
     assert (share.argmax(axis=1) == score.argmax(axis=1)).all()
     assert list(pb.staged_predict_proba(model, X))[-1].tobytes() == share.tobytes()

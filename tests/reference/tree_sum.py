@@ -72,7 +72,7 @@ def share_of(link, value):
 
 def probabilities(trees, X):
     """Return what `predict_proba` returns."""
-    actual = values(trees, X)
+    actual = values(trees, X) / trees.temperature
     if trees.link == "shares":
         return actual
     if trees.link == "softmax":
