@@ -261,7 +261,7 @@ def fit_gradient_boosting(
 ) -> GradientBoostingModel:
     """Fit gradient-boosted trees for classification or regression.
 
-    Tune the parameters from `n_estimators` to `n_iter_no_change` first. For "auto"
+    Tune the parameters from `quality` to `n_iter_no_change` first. For "auto"
     see Notes.
 
     Parameters
