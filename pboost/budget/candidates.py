@@ -14,9 +14,11 @@ from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.distill import distill, held_back
+from pboost.budget.leaf_smoothing import smoothed
 from pboost.budget.model_choice import REACH, by_weight, first_part
 from pboost.data.feature_costs import FeatureCosts
 from pboost.data.read.convert import Features
+from pboost.data.targets import SoftLabels
 from pboost.export.c_file import c_size
 from pboost.models.early_exit_model import Trajectory, feature_cost_trajectory, trajectory
 from pboost.models.gradient_boosting import GradientBoostingModel
@@ -41,7 +43,7 @@ def with_forest(
     """
     first = _scaled(chain.trees, (1 - share) * chain.trees.value)
     last = _scaled(forest, share / len(forest) * _scores(forest, chain))
-    trees = join_trees([*first, *last], chain.trees.settings, None)
+    trees = join_trees([first, last], chain.trees.settings, None)
     rounds = len(trees) // chain.n_trees
     loss = np.full(rounds + 1, np.inf)
     bias = (1 - share) * np.asarray(chain.bias)
@@ -141,6 +143,12 @@ class Fits:
     def task_of_builders(self) -> Literal["classification", "regression"]:
         """Return the value of the parameter `task` of fit functions."""
         return "regression" if self.task == "regression" else "classification"
+
+    def class_masses(self, model: FamilyModel) -> FloatArray:
+        """Return the weight of each row in each class of a model, (n, J)."""
+        assert model.classes is not None
+        share = self.y.share if isinstance(self.y, SoftLabels) else self.y[:, None] == model.classes
+        return share * (1.0 if self.weight is None else self.weight[:, None])
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
         """Fit gradient boosting. With feature costs, the model has one tree per class."""
@@ -243,10 +251,11 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Fit a tree. Its first nodes are candidates for smaller models."""
-    return fit_boosted_tree(
+    """Fit a tree with smoothed leaves. Its first nodes are candidates for smaller models."""
+    tree = fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
+    return smoothed(tree, fits.X, fits.class_masses(tree))
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
