@@ -513,8 +513,8 @@ class Choice(NamedTuple):
 
     def in_turn(self) -> Iterator[ModelChoice]:
         """Yield the candidates, best first, and then the others."""
-        for options in self:
-            rest = list(options)
+        for group in self:
+            rest = list(group)
             while option := best(rest):
                 yield option
                 rest = [other for other in rest if other is not option]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import pboost as pb
+from pboost.budget import select_model
 from pboost.budget.candidates import (
     FAMILIES,
     MANY_ROWS,
@@ -19,7 +20,6 @@ from pboost.budget.candidates import (
     with_forest,
 )
 from pboost.budget.exit_thresholds import calibrated
-from pboost.budget import select_model
 from pboost.budget.model_choice import AS_GOOD, ModelChoice, Promise, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
