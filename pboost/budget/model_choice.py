@@ -128,7 +128,7 @@ REACH = 3.0
 #: Maximum factor by which decision values are multiplied or divided to calibrate probabilities.
 SHARPER = 64.0
 #: Models within this many standard errors of the best error are considered equally good.
-AS_GOOD = 1.0
+AS_GOOD = 0.5
 #: Candidates without exits are chosen for these fractions of the budget.
 PARTS = (1.0, 0.5, 0.25)
 
@@ -280,8 +280,8 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
 def best(options: Sequence[ModelChoice]) -> ModelChoice | None:
     """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
-    The error may exceed the smallest error by one standard error of the difference. The log loss
-    then decides, because it varies less by chance. The result is None if there are no candidates.
+    The error may exceed the smallest error by AS_GOOD standard errors of the difference. The log
+    loss then decides, because it varies less by chance. The result is None if there are no candidates.
     """
     lowest = min(options, key=lambda option: option.error, default=None)
     if lowest is None:

@@ -211,11 +211,11 @@ def fit_within_budget(
 ) -> Any:
     """Fit the model with the smallest cross-validated error within a cost budget.
 
-    Several families of models are compared by cross-validation: chains of deep trees, gradient
-    boosting with small and with large steps, mixtures of gradient boosting and a random forest,
-    single trees, and trees that grow by gain per comparison. Additional candidates are distilled
-    models (see `distill`) for two classes, chains of deeper trees and stumps for more classes, and
-    large trees for many rows. Each model has a size that suits the budget and uses early exits (see
+    Several families of models are compared by cross-validation: gradient boosting with trees of
+    several sizes, single trees and, for two classes, models distilled from gradient boosting (see
+    `distill`). Additional candidates are gradient boosting with small steps and its mixture with a
+    random forest for large budgets, chains of deep trees and stumps for more classes, and large
+    trees for many rows. Each model has a size that suits the budget and uses early exits (see
     `early_exit`). The best model is fitted to all rows.
 
     Parameters
@@ -299,11 +299,15 @@ def fit_within_budget(
     ratio: the mean cost of training rows in the model of all rows, divided by their mean cost in
     the fold models. Thresholds are chosen for this product.
 
-    The chosen model has the least log loss among all models whose error is within one standard
-    error of the smallest error. This is because the log loss varies less by chance. Models that
-    cost less than the budget are candidates as well, which limits overfitting. For budgets of at
-    most 15 comparisons, models have few distinct probabilities. The smallest error is then chosen,
-    and the log loss only breaks ties.
+    The chosen model has the least log loss among all models whose error is within half a standard
+    error of the smallest error. This is because the log loss varies less by chance. The standard
+    error is that of the difference on the same rows. Models that cost less than the budget are
+    candidates as well, which limits overfitting. The model of a smaller budget is one of them, and
+    all others need a lower log loss. The cross-validated log loss therefore never increases with
+    the budget.
+
+    Each leaf of a single tree counts four additional rows with the class shares of all rows, so
+    that small leaves are not overconfident.
 
     Probabilities are calibrated by the factor of decision values that minimizes the log loss on
     out-of-fold rows. The error of the chosen model is slightly optimistic, because it is the best
