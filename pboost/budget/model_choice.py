@@ -280,8 +280,9 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
 def best(options: Sequence[ModelChoice]) -> ModelChoice | None:
     """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
-    The error may exceed the smallest error by AS_GOOD standard errors of the difference. The log
-    loss then decides, because it varies less by chance. The result is None if there are no candidates.
+    The error may exceed the smallest error by AS_GOOD standard errors of the difference on the same
+    rows. The log loss then decides, because it varies less by chance. The result is None if there
+    are no candidates.
     """
     lowest = min(options, key=lambda option: option.error, default=None)
     if lowest is None:
@@ -289,6 +290,26 @@ def best(options: Sequence[ModelChoice]) -> ModelChoice | None:
     more = [option.loss - lowest.loss for option in options]
     good = [of.mean() <= AS_GOOD * standard_error(of) for of in more]
     return min(compress(options, good), key=lambda option: option.log_loss)
+
+
+class Shortlist(NamedTuple):
+    """The candidates for a budget that are better than a smaller budget's model, and all others."""
+
+    candidates: list[ModelChoice]
+    every: list[ModelChoice]
+
+    @property
+    def chosen(self) -> ModelChoice | None:
+        """Return the best candidate, or None if there is none."""
+        return best(self.candidates)
+
+    def in_turn(self) -> Iterator[ModelChoice]:
+        """Yield the candidates, best first, and then all others."""
+        for group in self:
+            rest = list(group)
+            while option := best(rest):
+                yield option
+                rest = [other for other in rest if other is not option]
 
 
 def joined(

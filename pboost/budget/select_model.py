@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from pboost.budget.model_choice import (
     Data,
     ModelChoice,
     Promise,
+    Shortlist,
     Tried,
     best,
     by_weight,
@@ -378,8 +379,8 @@ def fit_within_budget(
         )
         for budget in budgets
     ]
-    choices = _choices(full_fits, tried, promises)
-    models = [_model(full_fits, tried, choices, promise, cv) for promise in promises]
+    shortlists = _shortlists(full_fits, tried, promises)
+    models = [_model(full_fits, tried, shortlists, promise, cv) for promise in promises]
     return models if is_list else models[0]
 
 
@@ -504,45 +505,25 @@ def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray
     return scores
 
 
-class Choice(NamedTuple):
-    """The candidates for a budget that are better than a smaller budget's model, and all others."""
-
-    candidates: list[ModelChoice]
-    every: list[ModelChoice]
-
-    @property
-    def chosen(self) -> ModelChoice | None:
-        """Return the best candidate, or None if there is none."""
-        return best(self.candidates)
-
-    def in_turn(self) -> Iterator[ModelChoice]:
-        """Yield the candidates, best first, and then the others."""
-        for group in self:
-            rest = list(group)
-            while option := best(rest):
-                yield option
-                rest = [other for other in rest if other is not option]
-
-
-def _choices(
+def _shortlists(
     full_fits: Fits, tried: Mapping[str, Tried], promises: Sequence[Promise]
-) -> dict[Promise, Choice]:
+) -> dict[Promise, Shortlist]:
     """Return the candidates for each budget, and for the smaller budgets of its curve.
 
     The model for a smaller budget is a candidate as well, and the others must have less log loss.
     A larger budget therefore never has a larger log loss.
     """
     parts = {part for promise in promises for part in _parts(full_fits, promise)}
-    choices: dict[Promise, Choice] = {}
+    shortlists: dict[Promise, Shortlist] = {}
     before = None
     for promise in sorted(parts, key=min):
         every = [option for of in tried.values() for option in options(of, promise)]
         candidates = every
         if before is not None:
             candidates = [before, *(of for of in every if of.log_loss < before.log_loss)]
-        choices[promise] = Choice(candidates, every)
+        shortlists[promise] = Shortlist(candidates, every)
         before = best(candidates)
-    return choices
+    return shortlists
 
 
 def _parts(full_fits: Fits, promise: Promise) -> list[Promise]:
@@ -555,13 +536,13 @@ def _parts(full_fits: Fits, promise: Promise) -> list[Promise]:
 def _model(
     full_fits: Fits,
     tried: Mapping[str, Tried],
-    choices: Mapping[Promise, Choice],
+    shortlists: Mapping[Promise, Shortlist],
     promise: Promise,
     cv: int,
 ) -> Model:
     """Return the best candidate for a budget, fitted to all rows."""
     budget, unit = min(promise), full_fits.unit
-    for chosen in choices[promise].in_turn():
+    for chosen in shortlists[promise].in_turn():
         if (model := _fitted(full_fits, tried[chosen.family], chosen)) is not None:
             break
     else:
@@ -571,13 +552,13 @@ def _model(
             f"its standard error, got {budget:.4g}"
         )
     *before, _ = _parts(full_fits, promise)
-    on_the_way = [(min(part), option) for part in before if (option := choices[part].chosen)]
+    on_the_way = [(min(part), option) for part in before if (option := shortlists[part].chosen)]
     curve = [
         (part, option.cost, option.error, option.standard_error)
         for part, option in [*on_the_way, (budget, chosen)]
     ]
     errors: dict[str, float] = {}
-    for option in choices[promise].every:
+    for option in shortlists[promise].every:
         errors[option.family] = min(option.error, errors.get(option.family, np.inf))
     settings = {
         **model.settings,

@@ -278,12 +278,12 @@ def test_a_larger_budget_never_has_a_larger_log_loss(monkeypatch):
     monkeypatch.setattr(select_model, "options", options)
     fits = Fits(as_features(X), TWO, "two", 20.0, len(X), None, 1)
     promises = [Promise(budget, np.inf) for budget in (20.0, 10.0)]
-    choices = select_model._choices(fits, {"chain": None}, promises)
-    assert [choices[promise].chosen for promise in promises] == [better, sure]
-    assert choices[promises[1]].candidates == [sure]
+    shortlists = select_model._shortlists(fits, {"chain": None}, promises)
+    assert [shortlists[promise].chosen for promise in promises] == [better, sure]
+    assert shortlists[promises[1]].candidates == [sure]
     # Other candidates are used only if the model of all rows exceeds its limits.
-    assert list(choices[promises[1]].in_turn()) == [sure, fewer]
-    assert [min(promise) for promise in choices] == [5.0, 10.0, 20.0]
+    assert list(shortlists[promises[1]].in_turn()) == [sure, fewer]
+    assert [min(promise) for promise in shortlists] == [5.0, 10.0, 20.0]
 
 
 @pytest.mark.full
