@@ -366,11 +366,7 @@ def fit_within_budget(
         weight=data.weight,
         is_device=max_bytes is not None,
     )
-    names = [
-        name
-        for name in FAMILIES
-        if any(name in families(data.task, b, n, full_fits.unit) for b in budgets)
-    ]
+    names = [name for name in FAMILIES if any(name in _families(full_fits, b) for b in budgets)]
     tried = _try(full_fits, data, names, cv, generator)
     promises = [
         Promise(
@@ -517,13 +513,20 @@ def _shortlists(
     shortlists: dict[Promise, Shortlist] = {}
     before = None
     for promise in sorted(parts, key=min):
-        every = [option for of in tried.values() for option in options(of, promise)]
+        # For a budget that was not asked for, there may be none of its own families.
+        names = tried if promise not in promises else _families(full_fits, min(promise))
+        every = [option for name in names for option in options(tried[name], promise)]
         candidates = every
         if before is not None:
             candidates = [before, *(of for of in every if of.log_loss < before.log_loss)]
         shortlists[promise] = Shortlist(candidates, every)
         before = best(candidates)
     return shortlists
+
+
+def _families(full_fits: Fits, budget: float) -> list[str]:
+    """Return the families that are tried for a budget."""
+    return families(full_fits.task, budget, full_fits.n_rows, full_fits.unit)
 
 
 def _parts(full_fits: Fits, promise: Promise) -> list[Promise]:
@@ -546,7 +549,8 @@ def _model(
         if (model := _fitted(full_fits, tried[chosen.family], chosen)) is not None:
             break
     else:
-        min_cost = min(float(upper(of.path.cost)[1]) for of in tried.values())
+        names = _families(full_fits, budget)
+        min_cost = min(float(upper(tried[name].path.cost)[1]) for name in names)
         raise ValueError(
             f"{unit}: expected at least {min_cost:.4g}, the mean cost of the smallest model plus "
             f"its standard error, got {budget:.4g}"

@@ -277,6 +277,7 @@ def test_a_larger_budget_never_has_a_larger_log_loss(monkeypatch):
         return iter(by_budget[promise.mean_comparisons])
 
     monkeypatch.setattr(select_model, "options", options)
+    monkeypatch.setattr(select_model, "families", lambda *given: ["chain"])
     fits = Fits(as_features(X), TWO, "two", 20.0, len(X), None, 1)
     promises = [Promise(budget, np.inf) for budget in (20.0, 10.0)]
     shortlists = select_model._shortlists(fits, {"chain": None}, promises)
