@@ -34,7 +34,7 @@ DEPTH, TREES = 6, 100
 #: Models that some candidates imitate or combine; they are fitted once.
 PARTS = {
     "distilled mixture": "mixture",
-    "distilled sum of trees": "long sum of trees",
+    "distilled gradient boosting": "gradient boosting",
     "mixture": "long sum of trees",
 }
 PEERS = ("lightgbm, quantised", "lightgbm, by rows", "lightgbm, by columns", "xgboost hist")

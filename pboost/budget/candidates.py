@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,9 +15,11 @@ from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.distill import distill, held_back
+from pboost.budget.leaf_smoothing import smoothed
 from pboost.budget.model_choice import REACH, by_weight, first_part
 from pboost.data.feature_costs import FeatureCosts
 from pboost.data.read.convert import Features
+from pboost.data.targets import SoftLabels
 from pboost.export.c_file import c_size
 from pboost.models.early_exit_model import Trajectory, feature_cost_trajectory, trajectory
 from pboost.models.gradient_boosting import GradientBoostingModel
@@ -41,7 +44,7 @@ def with_forest(
     """
     first = _scaled(chain.trees, (1 - share) * chain.trees.value)
     last = _scaled(forest, share / len(forest) * _scores(forest, chain))
-    trees = join_trees([*first, *last], chain.trees.settings, None)
+    trees = join_trees([first, last], chain.trees.settings, None)
     rounds = len(trees) // chain.n_trees
     loss = np.full(rounds + 1, np.inf)
     bias = (1 - share) * np.asarray(chain.bias)
@@ -91,6 +94,12 @@ MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
 NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
 #: Weight of the forest in a mixture.
 SHARE = 0.5
+#: Number of trees of a teacher, and number of synthetic rows for its student.
+TEACHER, SYNTHETIC = 100, 5000
+#: Options of `fit_gradient_boosting` that a family can replace.
+PLAIN: Mapping[str, Any] = MappingProxyType(
+    {"max_depth": None, "leaf_shrinkage": 0.0, "random_strength": 0.0, "subsample": None}
+)
 #: Numbers of nodes of candidate subtrees.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -143,6 +152,12 @@ class Fits:
         """Return the value of the parameter `task` of fit functions."""
         return "regression" if self.task == "regression" else "classification"
 
+    def class_masses(self, model: FamilyModel) -> FloatArray:
+        """Return the weight of each row in each class of a model, (n, J)."""
+        assert model.classes is not None
+        share = self.y.share if isinstance(self.y, SoftLabels) else self.y[:, None] == model.classes
+        return share * (1.0 if self.weight is None else self.weight[:, None])
+
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
         """Fit gradient boosting. With feature costs, the model has one tree per class."""
         has_one = self.task == "many" and "feature_costs" not in options
@@ -151,13 +166,14 @@ class Fits:
             self.y,
             task=self.task_of_builders,
             multi_strategy="multi_output_tree" if has_one else "one_output_per_tree",
-            max_depth=None,
-            leaf_shrinkage=0.0,
-            random_strength=0.0,
             rng=self.rng(number),
             **self.options,
-            **{"subsample": None, **options},
+            **{**PLAIN, **options},
         )
+
+    def shrunk(self, strength: float) -> dict[str, float]:
+        """Return the leaf shrinkage for two classes; it did not help regression."""
+        return {"leaf_shrinkage": strength} if self.task == "two" else {}
 
     def rounds(self, family: str, per_round: float, max_rounds: int) -> int:
         """Return the maximum number of iterations, given the comparisons of one iteration."""
@@ -197,12 +213,33 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
     )
 
 
+def _teacher(fits: Fits, family: str) -> GradientBoostingModel:
+    """Fit gradient boosting with its default options. Its trees find interactions."""
+    options = dict.fromkeys(("leaf_shrinkage", "random_strength", "subsample"), "auto")
+    return fits.sum_of_trees(10, max_depth=6, n_estimators=TEACHER, **options)
+
+
 def _short(
-    fits: Fits, family: str, *, number: int, leaves: int, rate: float, per_round: float
+    fits: Fits,
+    family: str,
+    *,
+    number: int,
+    leaves: int,
+    rate: float,
+    per_round: float,
+    shrinkage: float = 0.0,
 ) -> GradientBoostingModel:
-    """Fit gradient boosting with large steps. `number` selects the random stream."""
-    steps = fits.rounds(family, per_round, SHORT)
-    return fits.sum_of_trees(number, max_leaf_nodes=leaves, learning_rate=rate, n_estimators=steps)
+    """Fit gradient boosting with large steps. `number` selects the random stream.
+
+    `shrinkage` is the leaf shrinkage for two classes.
+    """
+    return fits.sum_of_trees(
+        number,
+        max_leaf_nodes=leaves,
+        learning_rate=rate,
+        n_estimators=fits.rounds(family, per_round, SHORT),
+        **fits.shrunk(shrinkage),
+    )
 
 
 def _large(fits: Fits, family: str) -> GradientBoostingModel:
@@ -244,13 +281,16 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Fit a tree. Its first nodes are candidates for smaller models."""
-    return fit_boosted_tree(
+    """Fit a tree with smoothed leaves. Its first nodes are candidates for smaller models."""
+    tree = fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
+    return smoothed(tree, fits.X, fits.class_masses(tree))
 
 
-def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
+def _distilled(
+    fits: Fits, family: str, *, teacher: str, rate: float, n_synthetic: int | None = None
+) -> GradientBoostingModel:
     """Fit a shorter gradient boosting model that imitates a longer one."""
     mean_comparisons = REACH * min(fits.budget, FAMILIES[family].max_budget)
     X = fits.X
@@ -261,6 +301,7 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
         X,
         mean_comparisons=mean_comparisons,
         learning_rate=rate,
+        n_synthetic=n_synthetic,
         rng=fits.rng(3),
         n_threads=fits.n_threads,
     )
@@ -288,12 +329,20 @@ def _cost_aware(
     )
 
 
-def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
+def _small(
+    fits: Fits, family: str, *, leaves: int, shrinkage: float = 0.0
+) -> GradientBoostingModel:
     """Fit gradient boosting with small trees, limited by a budget of bytes."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
-    return fits.sum_of_trees(9, max_leaf_nodes=leaves, learning_rate=0.3, n_estimators=steps)
+    return fits.sum_of_trees(
+        9,
+        max_leaf_nodes=leaves,
+        learning_rate=0.3,
+        n_estimators=steps,
+        **fits.shrunk(shrinkage),
+    )
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
@@ -323,36 +372,44 @@ _LABELS = ("two", "many")
 #: Families by name. The names appear in ``settings``.
 FAMILIES = {
     "mixture": Family(_mixture, min_budget=160),
-    "distilled sum of trees": Family(
-        partial(_distilled, teacher="long sum of trees", rate=0.5),
+    "distilled gradient boosting": Family(
+        partial(_distilled, teacher="gradient boosting", rate=0.5, n_synthetic=SYNTHETIC),
         ("two",),
         min_budget=4.5,
-        max_budget=30,
+        max_budget=60,
     ),
     "distilled mixture": Family(
-        partial(_distilled, teacher="mixture", rate=0.25), ("two",), min_budget=30, max_budget=150
+        partial(_distilled, teacher="mixture", rate=0.25), ("two",), min_budget=60, max_budget=150
     ),
-    "chain": Family(_deep(32), _LABELS),
+    "chain": Family(_deep(32), ("many",)),
+    "chain of two classes": Family(_deep(32), ("two",), min_budget=60),
     "chain of smaller trees": Family(_deep(16), ("many",), min_budget=30),
     "chain of larger trees": Family(_deep(128), ("many",), min_budget=4.5),
     "short sum of trees": Family(
-        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5), max_budget=150
+        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5, shrinkage=2.0), max_budget=150
     ),
-    "long sum of trees": Family(_long, min_budget=30),
+    "long sum of trees": Family(_long, min_budget=60),
     "sum of larger trees": Family(
-        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0),
+        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0, shrinkage=1.0),
         ("two",),
         min_budget=8,
-        max_budget=30,
+        max_budget=60,
+    ),
+    "sum of deep trees": Family(
+        partial(_short, number=11, leaves=32, rate=0.3, per_round=4.0, shrinkage=2.0),
+        ("two",),
+        min_budget=15,
+        max_budget=60,
     ),
     "sum of saving trees": Family(
-        partial(_saving, first=4.6), _LABELS, min_budget=4.5, max_budget=8
+        partial(_saving, first=4.6), ("many",), min_budget=4.5, max_budget=8
     ),
     "sum of large saving trees": Family(
         partial(_saving, first=8.0), _LABELS, min_budget=8, max_budget=15, rows=MANY_ROWS
     ),
     "sum of large trees": Family(_large, min_budget=12, rows=MANY_ROWS),
     "tree": Family(_tree, _LABELS, max_budget=15),
+    "gradient boosting": Family(_teacher, ("two",), min_budget=60),
     "stumps": Family(
         partial(_short, number=4, leaves=2, rate=0.5, per_round=1.0), ("regression",), max_budget=15
     ),
@@ -374,8 +431,8 @@ FAMILIES = {
         unit="max_bytes",
     ),
     "small stumps": Family(partial(_small, leaves=2), unit="max_bytes"),
-    "small trees": Family(partial(_small, leaves=4), unit="max_bytes"),
-    "small larger trees": Family(partial(_small, leaves=8), unit="max_bytes"),
+    "small trees": Family(partial(_small, leaves=4, shrinkage=2.0), unit="max_bytes"),
+    "small larger trees": Family(partial(_small, leaves=8, shrinkage=2.0), unit="max_bytes"),
     "small tree": Family(_tree, _LABELS, unit="max_bytes"),
 }
 

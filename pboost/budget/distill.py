@@ -14,7 +14,7 @@ from pboost.data.read.check_xy import TASKS, as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
 from pboost.data.row_fingerprint import digest_of_rows, merged
-from pboost.models.base import Model, predict, predict_proba, prediction_cost
+from pboost.models.base import Model, predict, predict_proba
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.trees.gradient_boosting import fit_gradient_boosting
 from pboost.values import (
@@ -323,7 +323,9 @@ def held_back(task: str | None) -> float:
 def _length(model: GradientBoostingModel, X: Features, budget: float) -> int:
     """Return the number of trees within a budget of comparisons, at least 1."""
     rows = X.take(slice(None, None, max(1, X.n_rows // COUNTED)))
-    cost = np.cumsum([prediction_cost(tree, rows).mean() for tree in model.trees])
+    trees = model.trees
+    depth = trees.node_depth()[trees.nodes_of(rows) + trees.root[:-1]]
+    cost = np.cumsum(depth.mean(axis=0))
     return max(1, int(np.count_nonzero(cost <= budget)))
 
 

@@ -219,7 +219,7 @@ def calibrated(
 
     `options` contains the budget. It is compared with the result of `takes` for the row costs on
     all paths. The returned statistics are computed from the first path only. If `item` is passed
-    (see `EarlyExitModel`), costs and budget are feature costs.
+    (see `EarlyExitModel`), costs and budget are feature costs. Paths can end at stage `end`.
     """
     states, counts_feature_costs = paths[0], item is not None
     spread = _spreads(states.score, end)
@@ -237,7 +237,7 @@ def calibrated(
     return EarlyExitModel(
         model,
         threshold,
-        _slopes(states.score, end),
+        _slopes(states.score, end, model.n_stages),
         float(next(budget for budget in budgets if budget is not None)),
         cost,
         {"builder": "early_exit", **options, "joints": end, **statistics},
@@ -330,7 +330,7 @@ def _costs(
     states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
 ) -> tuple[float, float, NDArray[np.intp]]:
     """Return the mean cost of rows, its standard error, and the stages where rows exit."""
-    joint = where_left(states, threshold, counts_feature_costs)
+    joint = where_left(states, threshold[: len(states.cost) - 1], counts_feature_costs)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
 
@@ -448,12 +448,12 @@ class _Search:
         self.is_open &= ~stuck
 
 
-def _slopes(score: FloatArray, end: int) -> FloatArray:
-    """Return least squares slopes (T,) of the final decision values on the values at each stage."""
+def _slopes(score: FloatArray, end: int, n_stages: int) -> FloatArray:
+    """Return least squares slopes (n_stages,) of the values at stage `end` on earlier values."""
     if score.ndim == 3:
         score = score - score.mean(axis=2, keepdims=True)
     flat = score.reshape(len(score), -1)
-    slope = np.ones(len(score) - 1)
+    slope = np.ones(n_stages)
     product, square = flat[:end] @ flat[end], np.square(flat[:end]).sum(axis=1)
     is_sure = (product > 0) & (square > 0)
     slope[:end][is_sure] = product[is_sure] / square[is_sure]

@@ -128,10 +128,7 @@ REACH = 3.0
 #: Maximum factor by which decision values are multiplied or divided to calibrate probabilities.
 SHARPER = 64.0
 #: Models within this many standard errors of the best error are considered equally good.
-AS_GOOD = 1.0
-#: Up to this budget, the model with the smallest error is chosen, because small models have few
-#: distinct probabilities.
-FEW = 15.0
+AS_GOOD = 0.5
 #: Candidates without exits are chosen for these fractions of the budget.
 PARTS = (1.0, 0.5, 0.25)
 
@@ -178,13 +175,15 @@ class Tried:
 class ModelChoice(NamedTuple):
     """A candidate: the first `joints` stages of a family, with or without early exits.
 
-    `loss` (n,) contains 0-1 losses of rows, or squared errors for regression. `log_loss` is the log
-    loss after calibration on these rows, or the error for regression.
+    `promise` contains the limits of its exits. `loss` (n,) contains 0-1 losses of rows, or squared
+    errors for regression. `log_loss` is the log loss after calibration on these rows, or the error
+    for regression.
     """
 
     family: str
     joints: int
     has_exits: bool
+    promise: Promise
     cost: float
     loss: FloatArray
     log_loss: float
@@ -220,7 +219,8 @@ def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
         budget: dict[str, Any] = {tried.unit: promise.mean_comparisons}
         exit_model = early_exit(model, path, length=None, **budget)
         joint = where_left(path, exit_model.threshold, tried.unit == "mean_feature_cost")
-        yield _option(tried, longest, True, exit_model.cost, score[joint, np.arange(len(joint))])
+        left = score[joint, np.arange(len(joint))]
+        yield _option(tried, longest, True, promise, exit_model.cost, left)
     stops = [
         min(
             _last(bound, part * promise.mean_comparisons),
@@ -229,17 +229,19 @@ def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
         for part in PARTS
     ]
     for stop in dict.fromkeys(stop for stop in stops if stop):
-        yield _option(tried, stop, False, float(mean[stop]), score[stop])
+        yield _option(tried, stop, False, promise, float(mean[stop]), score[stop])
 
 
-def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> ModelChoice:
+def _option(
+    tried: Tried, joints: int, exits: bool, promise: Promise, cost: float, score: FloatArray
+) -> ModelChoice:
     """Return a candidate, given its decision values."""
     loss = losses(score, tried.truth)
     model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
     if tried.truth.dtype.kind != "i" or model.n_votes < votes:
-        return ModelChoice(tried.family, joints, exits, cost, loss, float(loss.mean()))
+        return ModelChoice(tried.family, joints, exits, promise, cost, loss, float(loss.mean()))
     log_loss = sharpened(model, score, tried.truth)[1]
-    return ModelChoice(tried.family, joints, exits, cost, loss, log_loss)
+    return ModelChoice(tried.family, joints, exits, promise, cost, loss, log_loss)
 
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
@@ -275,20 +277,39 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
     return (predicted != truth).astype(np.float64)
 
 
-def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | None:
+def best(options: Sequence[ModelChoice]) -> ModelChoice | None:
     """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
-    The error may exceed the smallest error by one standard error of the difference. The log loss
-    then decides, because it varies less by chance. If `few` is True, the error must be the
-    smallest. The result is None if there are no candidates.
+    The error may exceed the smallest error by AS_GOOD standard errors of the difference on the same
+    rows. The log loss then decides, because it varies less by chance. The result is None if there
+    are no candidates.
     """
     lowest = min(options, key=lambda option: option.error, default=None)
     if lowest is None:
         return None
-    as_good = 0.0 if few else AS_GOOD
     more = [option.loss - lowest.loss for option in options]
-    good = [of.mean() <= as_good * standard_error(of) for of in more]
+    good = [of.mean() <= AS_GOOD * standard_error(of) for of in more]
     return min(compress(options, good), key=lambda option: option.log_loss)
+
+
+class Shortlist(NamedTuple):
+    """The candidates for a budget that are better than a smaller budget's model, and all others."""
+
+    candidates: list[ModelChoice]
+    every: list[ModelChoice]
+
+    @property
+    def chosen(self) -> ModelChoice | None:
+        """Return the best candidate, or None if there is none."""
+        return best(self.candidates)
+
+    def in_turn(self) -> Iterator[ModelChoice]:
+        """Yield the candidates, best first, and then all others."""
+        for group in self:
+            rest = list(group)
+            while option := best(rest):
+                yield option
+                rest = [other for other in rest if other is not option]
 
 
 def joined(
@@ -296,7 +317,7 @@ def joined(
 ) -> tuple[Trajectory, FloatArray]:
     """Join the trajectories of all folds, cut to the same number of stages.
 
-    The last common stage is left out. `_longer_by_one` adds it again without exits.
+    The last common stage is left out. The model of all rows has it, but no row reaches it.
     """
     joints = max(min(len(path.cost) for path in paths) - 1, 2)
     score = np.concatenate([path.score[:joints] for path in paths], axis=1)

@@ -24,10 +24,10 @@ from pboost.budget.candidates import (
 )
 from pboost.budget.exit_thresholds import calibrated, check_no_feature_costs, end_of, upper
 from pboost.budget.model_choice import (
-    FEW,
     Data,
     ModelChoice,
     Promise,
+    Shortlist,
     Tried,
     best,
     by_weight,
@@ -55,7 +55,6 @@ from pboost.models.early_exit_model import EarlyExitModel, Trajectory, where_lef
 from pboost.values import (
     Array,
     FloatArray,
-    IntArray,
     Seed,
     TableLike,
     Task,
@@ -73,14 +72,15 @@ MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
-    full_fits: Fits, tried: Tried, chosen: ModelChoice, promise: Promise
+    full_fits: Fits, tried: Tried, chosen: ModelChoice
 ) -> EarlyExitModel | FamilyModel | None:
-    """Return a candidate fitted to all rows, or None if it exceeds the limits.
+    """Return a candidate fitted to all rows, or None if it exceeds its limits.
 
     A model of all rows may cost more than the fold models. The difference is estimated on training
     rows.
     """
-    model = first(full_fits.of(chosen.family), chosen.joints)
+    full_model, promise = full_fits.of(chosen.family), chosen.promise
+    model = first(full_model, chosen.joints)
     seen = TrainedRows(model, tried, full_fits)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
@@ -91,39 +91,34 @@ def fitted_within(
         return None
     if not chosen.has_exits:
         joints = int(np.flatnonzero(keeps)[-1])
-    if not tried.has_exits or joints < 2:
-        return first(model, joints)
-    longer, model = first(full_fits.of(chosen.family), joints + 1), first(model, joints)
-    item = None if full_fits.feature_costs is None else full_fits.feature_costs.item
-    exit_model = _with_exits(model, tried, seen, chosen, promise, item)
-    exit_model = _longer_by_one(exit_model, longer)
+    # No row reaches the last stage, so each decision value is scaled by the slope of an exit.
+    longer = first(full_model, joints + 1)
+    if not tried.has_exits or longer.n_stages < 2:
+        return first(full_model, joints)
+    exit_model = _with_exits(longer, joints, tried, seen, chosen, full_fits.feature_costs)
     sharpness, _ = sharpened(exit_model, _left(exit_model, tried.path)[0], tried.truth)
     return replace(exit_model, slope=exit_model.slope * sharpness)
 
 
 def _with_exits(
     model: FamilyModel,
+    joints: int,
     tried: Tried,
     seen: TrainedRows,
     chosen: ModelChoice,
-    promise: Promise,
-    item: IntArray | None,
+    feature_costs: FeatureCosts | None,
 ) -> EarlyExitModel:
-    """Add exits to a model of all rows, based on the fold models."""
-    path, budget = first_part(tried.path, model.n_stages), promise.mean_comparisons
-    end = (
-        model.n_stages
-        if promise.max_comparisons == np.inf
-        else end_of(model, promise.max_comparisons)
-    )
+    """Add exits at the first stages of a model of all rows, based on the fold models."""
+    promise, item = chosen.promise, None if feature_costs is None else feature_costs.item
+    end = joints
+    if promise.max_comparisons < np.inf:
+        end = min(joints, end_of(model, promise.max_comparisons))
     options = {
-        "mean_comparisons" if item is None else "mean_feature_cost": None
-        if budget == np.inf
-        else budget,
-        "max_comparisons": None if promise.max_comparisons == np.inf else promise.max_comparisons,
+        tried.unit: _plain(promise.mean_comparisons),
+        "max_comparisons": _plain(promise.max_comparisons),
         "length": None,
     }
-    paths = [path, *(first_part(of, model.n_stages) for of in (seen.every, *seen.others))]
+    paths = [first_part(of, joints) for of in (tried.path, seen.every, *seen.others)]
     exit_model = calibrated(model, paths, end, options, _takes, item)
     if not chosen.has_exits:
         return exit_model
@@ -145,18 +140,6 @@ def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
     """
     usual = np.mean([cost.mean() for cost in others])
     return float((every.mean() / usual) ** TRUST) if usual else 1.0
-
-
-def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
-    """Extend a model with exits by a stage that no row reaches.
-
-    All rows then exit before the last stage, so that each decision value is scaled by a slope.
-    """
-    if longer.n_stages == model.model.n_stages:
-        return model
-    threshold, slope = np.append(model.threshold, 0.0), np.append(model.slope, 1.0)
-    leaving = None if model.leaving is None else np.append(model.leaving, 0.0)
-    return replace(model, model=longer, threshold=threshold, slope=slope, leaving=leaving)
 
 
 class TrainedRows:
@@ -229,11 +212,11 @@ def fit_within_budget(
 ) -> Any:
     """Fit the model with the smallest cross-validated error within a cost budget.
 
-    Several families of models are compared by cross-validation: chains of deep trees, gradient
-    boosting with small and with large steps, mixtures of gradient boosting and a random forest,
-    single trees, and trees that grow by gain per comparison. Additional candidates are distilled
-    models (see `distill`) for two classes, chains of deeper trees and stumps for more classes, and
-    large trees for many rows. Each model has a size that suits the budget and uses early exits (see
+    Several families of models are compared by cross-validation: gradient boosting with trees of
+    several sizes, single trees and, for two classes, models distilled from gradient boosting (see
+    `distill`). Additional candidates are gradient boosting with small steps and its mixture with a
+    random forest for large budgets, chains of deep trees and stumps for more classes, and large
+    trees for many rows. Each model has a size that suits the budget and uses early exits (see
     `early_exit`). The best model is fitted to all rows.
 
     Parameters
@@ -317,11 +300,15 @@ def fit_within_budget(
     ratio: the mean cost of training rows in the model of all rows, divided by their mean cost in
     the fold models. Thresholds are chosen for this product.
 
-    The chosen model has the least log loss among all models whose error is within one standard
-    error of the smallest error. This is because the log loss varies less by chance. Models that
-    cost less than the budget are candidates as well, which limits overfitting. For budgets of at
-    most 15 comparisons, models have few distinct probabilities. The smallest error is then chosen,
-    and the log loss only breaks ties.
+    The chosen model has the least log loss among all models whose error is within half a standard
+    error of the smallest error. This is because the log loss varies less by chance. The standard
+    error is that of the difference on the same rows. Models that cost less than the budget are
+    candidates as well, which limits overfitting. The model of a smaller budget is one of them, and
+    all others need a lower log loss. The cross-validated log loss therefore never increases with
+    the budget.
+
+    Each leaf of a single tree counts four additional rows with the class shares of all rows, so
+    that small leaves are not overconfident.
 
     Probabilities are calibrated by the factor of decision values that minimizes the log loss on
     out-of-fold rows. The error of the chosen model is slightly optimistic, because it is the best
@@ -379,11 +366,7 @@ def fit_within_budget(
         weight=data.weight,
         is_device=max_bytes is not None,
     )
-    names = [
-        name
-        for name in FAMILIES
-        if any(name in families(data.task, b, n, full_fits.unit) for b in budgets)
-    ]
+    names = [name for name in FAMILIES if any(name in _families(full_fits, b) for b in budgets)]
     tried = _try(full_fits, data, names, cv, generator)
     promises = [
         Promise(
@@ -392,7 +375,8 @@ def fit_within_budget(
         )
         for budget in budgets
     ]
-    models = [_model(full_fits, tried, promise, cv) for promise in promises]
+    shortlists = _shortlists(full_fits, tried, promises)
+    models = [_model(full_fits, tried, shortlists, promise, cv) for promise in promises]
     return models if is_list else models[0]
 
 
@@ -517,56 +501,92 @@ def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray
     return scores
 
 
-def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -> Model:
-    """Return the best candidate for a budget, fitted to all rows."""
+def _shortlists(
+    full_fits: Fits, tried: Mapping[str, Tried], promises: Sequence[Promise]
+) -> dict[Promise, Shortlist]:
+    """Return the candidates for each budget, and for the smaller budgets of its curve.
+
+    The model for a smaller budget is a candidate as well, and the others must have less log loss.
+    A larger budget therefore never has a larger log loss.
+    """
+    parts = {part for promise in promises for part in _parts(full_fits, promise)}
+    shortlists: dict[Promise, Shortlist] = {}
+    before = None
+    for promise in sorted(parts, key=min):
+        # For a budget that was not asked for, there may be none of its own families.
+        names = tried if promise not in promises else _families(full_fits, min(promise))
+        every = [option for name in names for option in options(tried[name], promise)]
+        candidates = every
+        if before is not None:
+            candidates = [before, *(of for of in every if of.log_loss < before.log_loss)]
+        shortlists[promise] = Shortlist(candidates, every)
+        before = best(candidates)
+    return shortlists
+
+
+def _families(full_fits: Fits, budget: float) -> list[str]:
+    """Return the families that are tried for a budget."""
+    return families(full_fits.task, budget, full_fits.n_rows, full_fits.unit)
+
+
+def _parts(full_fits: Fits, promise: Promise) -> list[Promise]:
+    """Return the budgets of the curve, in increasing order. The last is the whole budget."""
     budget = min(promise)
-    unit = full_fits.unit
-    names = families(full_fits.task, budget, full_fits.n_rows, unit)
+    parts = BUDGETS if full_fits.unit == "mean_comparisons" else PARTS * budget
+    return [*(promise.at_most(float(part)) for part in parts if part < budget), promise]
 
-    def kept(promise: Promise) -> list[ModelChoice]:
-        return [option for name in names for option in options(tried[name], promise)]
 
-    def choose(candidates: list[ModelChoice], budget: float) -> ModelChoice | None:
-        return best(candidates, few=unit == "mean_comparisons" and budget <= FEW)
-
-    curve = []
-    for part in BUDGETS if unit == "mean_comparisons" else PARTS * budget:
-        if part < budget and (option := choose(kept(promise.at_most(part)), part)):
-            curve.append((float(part), option.cost, option.error, option.standard_error))
-    candidates = kept(promise)
-    settings = {
-        "builder": "fit_within_budget",
-        unit: _plain(promise.mean_comparisons),
-        "max_comparisons": _plain(promise.max_comparisons),
-        "cv": cv,
-        **checked(CostOptions, full_fits.cost_options),
-        "tried": {
-            name: min(option.error for option in candidates if option.family == name)
-            for name in dict.fromkeys(option.family for option in candidates)
-        },
-    }
-    model: EarlyExitModel | FamilyModel | None
-    while chosen := choose(candidates, budget):
-        if full_fits.is_device:
-            model = fitted_in_bytes(full_fits, chosen.family, chosen.joints, min(promise))
-        else:
-            model = fitted_within(full_fits, tried[chosen.family], chosen, promise)
-        if model is not None:
+def _model(
+    full_fits: Fits,
+    tried: Mapping[str, Tried],
+    shortlists: Mapping[Promise, Shortlist],
+    promise: Promise,
+    cv: int,
+) -> Model:
+    """Return the best candidate for a budget, fitted to all rows."""
+    budget, unit = min(promise), full_fits.unit
+    for chosen in shortlists[promise].in_turn():
+        if (model := _fitted(full_fits, tried[chosen.family], chosen)) is not None:
             break
-        candidates = [option for option in candidates if option is not chosen]
     else:
+        names = _families(full_fits, budget)
         min_cost = min(float(upper(tried[name].path.cost)[1]) for name in names)
         raise ValueError(
             f"{unit}: expected at least {min_cost:.4g}, the mean cost of the smallest model plus "
             f"its standard error, got {budget:.4g}"
         )
-    curve.append((float(budget), chosen.cost, chosen.error, chosen.standard_error))
-    settings |= {"chosen": chosen.family}
+    *before, _ = _parts(full_fits, promise)
+    on_the_way = [(min(part), option) for part in before if (option := shortlists[part].chosen)]
+    curve = [
+        (part, option.cost, option.error, option.standard_error)
+        for part, option in [*on_the_way, (budget, chosen)]
+    ]
+    errors: dict[str, float] = {}
+    for option in shortlists[promise].every:
+        errors[option.family] = min(option.error, errors.get(option.family, np.inf))
+    settings = {
+        **model.settings,
+        "builder": "fit_within_budget",
+        unit: _plain(promise.mean_comparisons),
+        "max_comparisons": _plain(promise.max_comparisons),
+        "cv": cv,
+        **checked(CostOptions, full_fits.cost_options),
+        "tried": errors,
+        "chosen": chosen.family,
+    }
     if isinstance(model, EarlyExitModel):
-        settings = {**model.settings, **settings}
         return replace(model, budget=budget, settings=settings, curve=np.array(curve))
     # Only an EarlyExitModel has a field for the curve.
-    return replace(model, settings={**model.settings, **settings, "curve": curve})
+    return replace(model, settings={**settings, "curve": curve})
+
+
+def _fitted(
+    full_fits: Fits, tried: Tried, chosen: ModelChoice
+) -> EarlyExitModel | FamilyModel | None:
+    """Return a candidate fitted to all rows, or None if it exceeds its limits."""
+    if full_fits.is_device:
+        return fitted_in_bytes(full_fits, chosen.family, chosen.joints, min(chosen.promise))
+    return fitted_within(full_fits, tried, chosen)
 
 
 def _plain(number: float) -> float | None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import pboost as pb
+from pboost.budget import select_model
 from pboost.budget.candidates import (
     FAMILIES,
     MANY_ROWS,
@@ -19,7 +20,7 @@ from pboost.budget.candidates import (
     with_forest,
 )
 from pboost.budget.exit_thresholds import calibrated
-from pboost.budget.model_choice import AS_GOOD, ModelChoice, best
+from pboost.budget.model_choice import AS_GOOD, ModelChoice, Promise, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
 from pboost.models.early_exit_model import trajectory
@@ -248,7 +249,8 @@ def test_a_tree_has_its_parts_as_states():
 
 
 def option(loss, log_loss):
-    return ModelChoice("chain", 1, True, 1.0, np.array(loss, dtype=float), log_loss)
+    limits = Promise(10.0, np.inf)
+    return ModelChoice("chain", 1, True, limits, 1.0, np.array(loss, dtype=float), log_loss)
 
 
 def test_the_surest_is_taken_of_those_that_miss_no_more_than_chance_explains():
@@ -260,12 +262,57 @@ def test_the_surest_is_taken_of_those_that_miss_no_more_than_chance_explains():
     assert best([far, better]) is better
     assert best([close, better]) is better
     equal = option([0, 1, 0, 0, 0, 0, 0, 0, 0, 0], 0.2)
-    within = option([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], 0.25)  # one more, standard error .17
     assert best([better, equal]) is equal
-    assert best([better, within, far]) is within
-    assert best([better, within, far], few=True) is better
-    assert best([better, within, equal], few=True) is equal
+    other = option([0, 0, 0, 0, 1, 1, 0, 0, 0, 0], 0.3)
+    within = option([1, 1, 1, 0, 0, 0, 0, 0, 0, 0], 0.25)  # one more, standard error .22
+    assert best([other, within, far]) is within
     assert best([]) is None
+
+
+def test_a_larger_budget_never_has_a_larger_log_loss(monkeypatch):
+    sure, fewer, better = option([1, 0, 0], 0.3), option([0, 0, 0], 0.4), option([1, 0, 0], 0.2)
+    by_budget = {5.0: [sure], 10.0: [fewer], 20.0: [fewer, better]}
+
+    def options(tried, promise):
+        return iter(by_budget[promise.mean_comparisons])
+
+    monkeypatch.setattr(select_model, "options", options)
+    monkeypatch.setattr(select_model, "families", lambda *given: ["chain"])
+    fits = Fits(as_features(X), TWO, "two", 20.0, len(X), None, 1)
+    promises = [Promise(budget, np.inf) for budget in (20.0, 10.0)]
+    shortlists = select_model._shortlists(fits, {"chain": None}, promises)
+    assert [shortlists[promise].chosen for promise in promises] == [better, sure]
+    assert shortlists[promises[1]].candidates == [sure]
+    # Other candidates are used only if the model of all rows exceeds its limits.
+    assert list(shortlists[promises[1]].in_turn()) == [sure, fewer]
+    assert [min(promise) for promise in shortlists] == [5.0, 10.0, 20.0]
+
+
+@pytest.mark.full
+def test_log_losses_of_a_list_of_budgets():
+    noisy = np.where(np.random.default_rng(4).random(len(X)) < 0.3, "no", TWO)
+    models = pb.fit_within_budget(X[TRAIN], noisy[TRAIN], mean_comparisons=[2, 5, 10, 20], rng=0)
+    share = [pb.predict_proba(model, X[TEST]) for model in models]
+    losses = [-np.log(of[np.arange(len(of)), (noisy[TEST] == "yes") * 1]).mean() for of in share]
+    assert max(losses) < np.log(2)
+    assert losses[-1] < losses[0]
+
+
+def test_trees_see_both_of_two_features():
+    data = Fits(as_features(X[:200, :2]), TWO[:200], "two", 50.0, 200, np.random.default_rng, 1)
+    model = data.sum_of_trees(0, max_leaf_nodes=4, n_estimators=3, max_features_per_tree=0.7)
+    assert all(set(tree.feature[tree.feature >= 0]) == {0, 1} for tree in model.trees)
+
+
+@pytest.mark.parametrize("task", ["two", "many"])
+def test_a_model_of_one_stage_has_calibrated_probabilities(task):
+    y = TASKS[task]
+    model = pb.fit_within_budget(X[TRAIN], y[TRAIN], mean_comparisons=3, rng=0)
+    share = pb.predict_proba(model, X[TEST])
+    truth = np.searchsorted(model.classes, y[TEST])
+    log_loss = -np.log(share[np.arange(len(truth)), truth]).mean()
+    prior = np.bincount(truth) / len(truth)
+    assert log_loss < -(prior * np.log(prior)).sum() - 0.05
 
 
 def test_few_families_are_tried_for_a_budget():

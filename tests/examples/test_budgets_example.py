@@ -284,6 +284,9 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     example.main([*options, "--quick"])  # nothing is worked out again
     assert fitted == [[5], [20]] * 2
     assert capsys.readouterr().out == printed
+    monkeypatch.setattr(example, "FRESH", {example.TWO: ("glass",)})
+    example.main(["--data", str(folder), "--quick", "--fresh", "--own"])
+    assert fitted[4:] == [[5, 10, 20, 50]]
     with pytest.raises(SystemExit):
         example.main(["--quick", "--data", str(tmp_path)])
 
