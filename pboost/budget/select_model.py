@@ -339,7 +339,7 @@ def fit_within_budget(
     >>> cost = pb.prediction_cost(model, X[400:]).mean()
     >>> accuracy = np.mean(pb.predict(model, X[400:]) == y[400:])
     >>> print(f"{cost:.1f} comparisons per row, accuracy {accuracy:.2f}")
-    9.8 comparisons per row, accuracy 0.91
+    9.2 comparisons per row, accuracy 0.91
     """
     budgets, is_list = _budgets(mean_comparisons, max_comparisons, mean_feature_cost, max_bytes)
     if isinstance(X, RowSource | OneTable):
