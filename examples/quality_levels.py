@@ -43,8 +43,10 @@ COLORS = {
     "ChimeraBoost": "#2a9d8f",
 }
 #: Geometry of a chart: the charts of the tasks are one below the other.
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 270, 56, 440, 34, 220
-TIMES = (0.01, 0.1, 1, 10, 100)
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 600, 270, 56, 440, 34, 220
+TIMES = (0.1, 0.3, 1, 3, 10, 30, 100)
+#: Larger losses are drawn at the upper edge.
+MOST_LOSS = 0.3
 
 
 class Point(NamedTuple):
@@ -106,7 +108,7 @@ def picture(by_task: dict[str, dict[str, Point]]) -> str:
     for k, (name, ink) in enumerate(COLORS.items()):
         shape = "circle" if name == "pboost" else "square"
         parts += [mark(RIGHT + 14, 56 + 22 * k, ink, shape)]
-        parts += [text(RIGHT + 24, 60 + 22 * k, name.replace("Hist", "Hist "), "start", ink)]
+        parts += [text(RIGHT + 24, 60 + 22 * k, name, "start", ink)]
     height = HEIGHT * len(by_task)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
@@ -118,7 +120,7 @@ def picture(by_task: dict[str, dict[str, Point]]) -> str:
 def chart(task: str, points: dict[str, Point], place: int) -> list[str]:
     """Return the elements of the chart of a task."""
     top, bottom = TOP + HEIGHT * place, BOTTOM + HEIGHT * place
-    worst = min(max(point.loss for point in points.values()), 1.0)
+    worst = min(max(point.loss for point in points.values()), MOST_LOSS)
     ticks = np.linspace(*bounds(min(point.loss for point in points.values()), worst), 5)
 
     def x_of(time: float) -> float:
