@@ -84,7 +84,7 @@ def compiled(
     actual = [([], f.copy(), grown.mean_loss)]
     for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
-        actual.append((grown.grow(rows), grown.f.copy(), grown.mean_loss))
+        actual.append((grown.grow(rows.astype(np.int32)), grown.f.copy(), grown.mean_loss))
     return actual
 
 

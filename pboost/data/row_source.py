@@ -52,8 +52,8 @@ class RowOptions(LabelOptions, total=False):
     ----------
     categorical_features : sequence of str or int, optional
         Names or positions of categorical features, in addition to text columns and columns of a
-        categorical dtype. The rarest of more than 255 categories are merged; the user guide on
-        categorical features shows how to encode such features.
+        categorical dtype. The rarest of more than 255 categories are merged; see the
+        user guide on categorical features.
     """
 
     categorical_features: Annotated[Categorical, Option(None)]

@@ -297,8 +297,8 @@ def fit_gradient_boosting(
     gradient and the Hessian of each row [2]_. Without a second derivative, the targets are
     -g. The gain of a split is G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2), where G and
     H are the sums of g and h in the two children and in the node, and l2 is `l2_regularization`.
-    The gain is about twice the reduction of the loss. Splits with a negative gain, which
-    `l2_regularization` can cause, are made unless `min_split_gain` is positive.
+    Splits with a negative gain, which `l2_regularization` can cause, are made unless
+    `min_split_gain` is positive.
 
     By default, `l2_regularization` is the weight of two rows, or of one row with the softmax and
     squared error losses. It is 0 for other regression losses, custom losses and losses without a

@@ -291,6 +291,7 @@ STAGEWISE = {
     "loss": "log_loss",
     "task": None,
     "n_estimators": 6,
+    "quality": 3,
     "learning_rate": 0.5,
     "max_depth": 3,
     "max_leaf_nodes": None,

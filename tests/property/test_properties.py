@@ -307,4 +307,5 @@ def test_label_values_do_not_matter(builder, data):
     np.testing.assert_array_equal(answers, np.where(decision(model, X) > 0, "spam", "ham"))
     probability = pb.predict_proba(named, X)
     np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-15)
-    np.testing.assert_allclose(probability[:, 1], 1 / (1 + np.exp(-2 * decision(model, X))))
+    margin = 2 * decision(model, X) / getattr(model, "temperature", 1.0)
+    np.testing.assert_allclose(probability[:, 1], 1 / (1 + np.exp(-margin)))

@@ -59,7 +59,8 @@ def grown(case, workers):
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held, workers)
     actual = []
     for t in range(3):
-        tree = rounds.grow(np.flatnonzero(weight > 0) if listed is None else listed[t])
+        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        tree = rounds.grow(rows.astype(np.int32))
         if tree is not None:
             actual += [tree.nodes[name].tobytes() for name in OF_NODES]
             actual += [tree.children.tobytes(), tree.subset.tobytes(), tree.mass.tobytes()]
