@@ -9,7 +9,7 @@ import numpy as np
 from pboost.data.read.convert import Features
 from pboost.models.evaluate.graph_walk import hard_exits, passages
 from pboost.models.graph import DecisionGraph
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray
 
 #: Each leaf has this many additional rows, with the mean weight and the class shares of all rows.
 PRIOR_ROWS = 4.0
@@ -49,16 +49,14 @@ def _masses(tree: DecisionGraph, X: Features, mass: FloatArray) -> FloatArray:
     return np.array(sums)
 
 
-def _edges_to_nodes(tree: DecisionGraph) -> tuple[IntArray, IntArray]:
+def _edges_to_nodes(tree: DecisionGraph) -> tuple[Array, Array]:
     """Return the node and the exit that lead to nodes 1, 2, ..."""
     parent, side = np.nonzero(tree.next > 0)
     order = np.argsort(tree.next[parent, side])
     return parent[order], side[order]
 
 
-def _certificates(
-    mass: FloatArray, score: FloatArray, edges: tuple[IntArray, IntArray]
-) -> FloatArray:
+def _certificates(mass: FloatArray, score: FloatArray, edges: tuple[Array, Array]) -> FloatArray:
     """Return the certificate before the first node and after each node, times all masses."""
     other = mass.sum(axis=2, keepdims=True) - mass
     bound = (mass * np.exp(-score) + other * np.exp(score)).sum(axis=2)
