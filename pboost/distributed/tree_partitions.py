@@ -584,7 +584,7 @@ class ShardedArrays(TreeArrays):
         """Return the nodes to split in the next request: first `at`, then other nodes by impurity.
 
         The number of nodes is at most the number of remaining splits. If random features are drawn
-        by node number, only nodes that growth has reached are returned.
+        by node number, only the nodes that are already known are returned.
         """
         ahead, limits = self.ahead, self.limits
         known = np.array([node for node in self._kept if node != at], dtype=np.int32)

@@ -134,7 +134,7 @@ class DecisionGraph(Graph):
 
     @classmethod
     def grown(cls, **values: Any) -> Self:
-        """Build a graph from the results of training; a chain gets a temperature."""
+        """Build a graph from the results of training, and set the temperature of a chain."""
         graph = super().grown(temperature=1.0, **values)
         object.__setattr__(graph, "temperature", graph.temperature_of_chain(graph.n_nodes))
         return graph

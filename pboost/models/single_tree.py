@@ -68,7 +68,7 @@ BY_REACH = "reach"
 
 
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:
-    """Return for each node the child, 0 or 1, of larger weight; 0 for leaves and ties.
+    """Return the number (0 or 1) of the heavier child of each node; 0 for leaves and ties.
 
     Missing values go to this child if the training data had no missing values. Differences of
     the size of rounding errors count as ties.

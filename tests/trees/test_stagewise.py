@@ -165,7 +165,7 @@ def test_learns_and_lowers_the_loss(name):
 def test_regression(loss):
     X, y = numbers()
     new, truth = numbers(seed=8)
-    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=100, max_depth=3)
     assert model.classes is None
     assert np.mean((pb.predict(model, new) - truth) ** 2) < 0.2 * truth.var()
     with pytest.raises(TypeError, match="no probabilities"):
