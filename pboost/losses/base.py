@@ -108,7 +108,8 @@ class Loss:
     is_regression : bool
         Whether y may be any number.
     limit : float
-        Maximum absolute step of a decision value, for leaves in which the loss has no minimum.
+        Maximum absolute step of a decision value, for leaves in which the loss has no minimum. The
+        default is about 36. Set it to ``numpy.inf`` for regression, if targets can be larger.
     least : float
         Minimum of the target.
     is_newton : bool
