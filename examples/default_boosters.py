@@ -274,6 +274,18 @@ def loss(task: str, y: Array, predicted: Array) -> float:
     return float(-np.log(np.clip(predicted[np.arange(len(y)), y], 1e-6, 1)).mean())
 
 
+def compared(pairs: list[tuple[list[float], list[float]]]) -> tuple[Array, float, float]:
+    """Compare pairs of outcomes, one pair per data set.
+
+    Returns the logarithms of the ratios of losses, the standard error of their mean, and the
+    geometric mean of the ratios of CPU times.
+    """
+    own, other = np.array(pairs).transpose(1, 0, 2)
+    ratio = np.log(np.maximum(own[:, 0], LEAST_LOSS) / np.maximum(other[:, 0], LEAST_LOSS))
+    error = float(ratio.std(ddof=1)) / len(ratio) ** 0.5
+    return ratio, error, float(np.exp(np.log(own[:, 1] / other[:, 1]).mean()))
+
+
 def comparison(results: Results, names: dict[str, list[str]], peers: list[str]) -> str:
     """Return a table with a row for each task and peer."""
     from scipy.stats import wilcoxon
@@ -290,11 +302,8 @@ def comparison(results: Results, names: dict[str, list[str]], peers: list[str]) 
             ]
             if len(pairs) < 2:
                 continue
-            own, other = np.array(pairs).transpose(1, 0, 2)
-            ratio = np.log(np.maximum(own[:, 0], LEAST_LOSS) / np.maximum(other[:, 0], LEAST_LOSS))
-            error = ratio.std(ddof=1) / len(ratio) ** 0.5
+            ratio, error, cpu = compared(pairs)
             p = wilcoxon(ratio).pvalue if ratio.any() else 1.0
-            cpu = np.exp(np.log(own[:, 1] / other[:, 1]).mean())
             rows.append(
                 [
                     f"{task}, {TASKS[task]}",

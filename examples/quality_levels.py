@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from accuracy_picture import GRID, INK, mark, text
 from default_boosters import (
-    LEAST_LOSS,
     LIBRARIES,
     QUICK_ROWS,
     QUICK_SETS,
     TASKS,
+    compared,
     data_sets,
     installed,
     outcome,
@@ -76,10 +76,7 @@ def points_of(results: Results, keys: list[str]) -> dict[str, Point]:
         pairs = [(results[key][row], results[key][MIDDLE]) for key in keys if row in results[key]]
         if len(pairs) < 2:
             continue
-        own, base = np.array(pairs).transpose(1, 0, 2)
-        ratio = np.log(np.maximum(own[:, 0], LEAST_LOSS) / np.maximum(base[:, 0], LEAST_LOSS))
-        cpu = math.exp(np.log(own[:, 1] / base[:, 1]).mean())
-        error = float(ratio.std(ddof=1)) / len(ratio) ** 0.5
+        ratio, error, cpu = compared(pairs)
         points[row] = Point(float(ratio.mean()), error, cpu, len(ratio))
     return points
 

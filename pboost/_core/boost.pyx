@@ -3,7 +3,7 @@
 A round uses arrays of the caller (see `Rounds` in trees/tree_rounds.py). First call `slopes`, or write the
 gradients and Hessians to the arrays. Then call `pack`, `begin`, `grow` until it returns True, `add_leaves` and,
 for rows that were not used for the tree, `add_others`. If the words of some rows are set to 0 after `pack`, the
-tree is grown on the other rows; then call `shrinkage.sum_all` after `grow`. Results do not depend on the order
+tree is grown on the other rows; then call `draws.sum_all` after `grow`. Results do not depend on the order
 of rows.
 """
 from libc.math cimport fabs, isfinite, rint
