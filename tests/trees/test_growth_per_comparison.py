@@ -24,10 +24,10 @@ MAKERS = [special_case, restrained_case, bundled_case]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("start", range(0, 60, 20))
-def test_equals_the_twin(start, make):
-    for seed in range(start, start + 20):
-        assert_twin(comparing(make)(seed), f"case {seed}")
+@pytest.mark.parametrize("seed", range(0, 60, 20))
+def test_equals_the_twin(seed, make):
+    for number in range(seed, seed + 20):
+        assert_twin(comparing(make)(number), f"case {number}")
 
 
 def test_weights_that_are_copies_equal_the_twin_of_the_copies():

@@ -74,10 +74,10 @@ def check_lanes(bins):
     return actual
 
 
-@pytest.mark.parametrize("start", range(0, 200, 50))
-def test_bundles_equal_the_twin(start):
-    for seed in range(start, start + 50):
-        rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", range(0, 200, 50))
+def test_bundles_equal_the_twin(seed):
+    for number in range(seed, seed + 50):
+        rng = np.random.default_rng(number)
         check_lanes(pb.data.bin_columns(table(rng), max_bins=int(rng.choice([2, 16, 255]))))
 
 

@@ -39,11 +39,11 @@ def assert_twin(case, at):
         assert_equals_twin(grown, nodes, values, at)
 
 
-@pytest.mark.parametrize("start", range(0, 240, 20))
-def test_equals_the_twin(start, monkeypatch):
-    monkeypatch.setitem(SHARES, "pooled", Share(start // 20 % 3, 0.1 + start / 300))
-    for seed in range(start, start + 20):
-        assert_twin(pooled_case(seed), f"case {seed}")
+@pytest.mark.parametrize("seed", range(0, 240, 20))
+def test_equals_the_twin(seed, monkeypatch):
+    monkeypatch.setitem(SHARES, "pooled", Share(seed // 20 % 3, 0.1 + seed / 300))
+    for number in range(seed, seed + 20):
+        assert_twin(pooled_case(number), f"case {number}")
 
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])

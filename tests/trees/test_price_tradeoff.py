@@ -23,12 +23,12 @@ def data(seed=0, n=300):
     return X, (z + 0.5 * rng.normal(size=n) > 0.6).astype(int), rng.integers(1, 4, n).astype(float)
 
 
-@pytest.mark.parametrize("start", range(0, 48, 12))
-def test_equals_the_twin(start):
-    for seed in range(start, start + 12):
-        assert_twin(tradeoff_case(seed), f"case {seed}")
-        if seed % 4 == 0:
-            assert_twin(comparing(tradeoff_case)(seed), f"comparing, case {seed}")
+@pytest.mark.parametrize("seed", range(0, 48, 12))
+def test_equals_the_twin(seed):
+    for number in range(seed, seed + 12):
+        assert_twin(tradeoff_case(number), f"case {number}")
+        if number % 4 == 0:
+            assert_twin(comparing(tradeoff_case)(number), f"comparing, case {number}")
 
 
 def test_weights_that_are_copies_equal_the_twin_of_the_copies():

@@ -33,10 +33,10 @@ from pboost.trees.regularization import RESTRAINTS
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, priced_case])
-@pytest.mark.parametrize("start", range(0, 240, 20))
-def test_equals_the_twin(start, make):
-    for seed in range(start, start + 20):
-        assert_twin(make(seed), f"case {seed}")
+@pytest.mark.parametrize("seed", range(0, 240, 20))
+def test_equals_the_twin(seed, make):
+    for number in range(seed, seed + 20):
+        assert_twin(make(number), f"case {number}")
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_more_rows_than_words_have_room_for_equal_the_twin(name, sums):
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
-@pytest.mark.parametrize("start", range(0, 120, 20))
-def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
-    for seed in range(start, start + 20):
-        case, copied, rows = as_copies(make(seed), seed, (2, 9, 64)[seed % 3])
+@pytest.mark.parametrize("seed", range(0, 120, 20))
+def test_weights_that_are_copies_equal_the_twin_of_the_copies(seed, make):
+    for number in range(seed, seed + 20):
+        case, copied, rows = as_copies(make(number), number, (2, 9, 64)[number % 3])
         if case[4] is None or all(map(len, case[4])):
-            assert_twin(copied, f"case {seed}", case, rows)
+            assert_twin(copied, f"case {number}", case, rows)
 
 
 @pytest.mark.parametrize("most", [2, 64])

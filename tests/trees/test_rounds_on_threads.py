@@ -70,16 +70,16 @@ def grown(case, workers):
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, pooled_case])
-@pytest.mark.parametrize("start", range(0, 120, 40))
-def test_rounds_do_not_depend_on_threads(small_shares, make, start):
-    for seed in range(start, start + 40):
-        case = make(seed)
-        if seed % 4 == 1:
-            case = as_copies(case, seed)[0]
+@pytest.mark.parametrize("seed", range(0, 120, 40))
+def test_rounds_do_not_depend_on_threads(small_shares, make, seed):
+    for number in range(seed, seed + 40):
+        case = make(number)
+        if number % 4 == 1:
+            case = as_copies(case, number)[0]
         expected = grown(case, None)
         for n_threads in (2, 4, 8):
             with threads.Workers(n_threads) as workers:
-                assert grown(case, workers) == expected, f"case {seed}, {n_threads} threads"
+                assert grown(case, workers) == expected, f"case {number}, {n_threads} threads"
 
 
 OPTIONS = {

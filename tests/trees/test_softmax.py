@@ -24,19 +24,19 @@ from pboost.trees import softmax_rounds
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, comparing(restrained_case)])
-@pytest.mark.parametrize("start", range(0, 80, 20))
-def test_equals_the_twin(start, make):
-    for seed in range(start, start + 20):
-        assert_twin(make(seed), seed)
+@pytest.mark.parametrize("seed", range(0, 80, 20))
+def test_equals_the_twin(seed, make):
+    for number in range(seed, seed + 20):
+        assert_twin(make(number), number)
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case])
-@pytest.mark.parametrize("start", range(0, 80, 20))
-def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
-    for seed in range(start, start + 20):
-        case, copied, rows = as_copies(make(seed), seed, (2, 9, 64)[seed % 3])
+@pytest.mark.parametrize("seed", range(0, 80, 20))
+def test_weights_that_are_copies_equal_the_twin_of_the_copies(seed, make):
+    for number in range(seed, seed + 20):
+        case, copied, rows = as_copies(make(number), number, (2, 9, 64)[number % 3])
         if case[4] is None or all(map(len, case[4])):
-            assert_twin(copied, seed, case, rows)
+            assert_twin(copied, number, case, rows)
 
 
 def assert_twin(case, seed, weighted=None, of_rows=slice(None)):

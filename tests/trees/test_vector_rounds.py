@@ -28,10 +28,10 @@ compiled = partial(softmax_cases.compiled, rounds=VectorRounds)
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, comparing(restrained_case)])
-@pytest.mark.parametrize("start", range(0, 80, 20))
-def test_equals_the_twin(start, make):
-    for seed in range(start, start + 20):
-        assert_twin(make(seed), seed)
+@pytest.mark.parametrize("seed", range(0, 80, 20))
+def test_equals_the_twin(seed, make):
+    for number in range(seed, seed + 20):
+        assert_twin(make(number), number)
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case])
