@@ -62,6 +62,7 @@ from pboost.models.shares import (
     means_by_then,
     settled,
     shared_out,
+    softmax,
 )
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_position
@@ -453,13 +454,6 @@ class OneVsRest(Ensemble):
 def leads(values: Iterable[FloatArray]) -> FloatArray:
     """Stack decision values as columns; two values per row are replaced by their difference."""
     return np.column_stack([lead_of_second(value) if value.ndim > 1 else value for value in values])
-
-
-def softmax(score: FloatArray, temperature: float) -> FloatArray:
-    """Return the softmax (n, J) of sums of votes (n, J) divided by the temperature."""
-    with np.errstate(over="ignore"):  # exp(-inf) = 0 is the intended result
-        odds = np.exp((score - score.max(axis=1, keepdims=True)) / temperature)
-    return odds / odds.sum(axis=1, keepdims=True)
 
 
 def temperature_of_votes(alpha: FloatArray, error: FloatArray, n_classes: int) -> float:

@@ -154,9 +154,15 @@ def many_probabilities(score: FloatArray, temperature: float = 1.0) -> FloatArra
     each value as half the log odds of its class would be overconfident after many votes. The
     predicted class is the class with the largest value before the division.
     """
-    share: FloatArray = np.exp((score - score.max(axis=1, keepdims=True)) / temperature)
+    return settled(softmax(score, temperature), np.argmax(score, axis=1))
+
+
+def softmax(score: FloatArray, temperature: float) -> FloatArray:
+    """Return the softmax (n, J) of sums of votes (n, J) divided by the temperature."""
+    with np.errstate(over="ignore"):  # exp(-inf) = 0 is the intended result
+        share: FloatArray = np.exp((score - score.max(axis=1, keepdims=True)) / temperature)
     share /= share.sum(axis=1, keepdims=True)
-    return settled(share, np.argmax(score, axis=1))
+    return share
 
 
 def settled(share: FloatArray, chosen: Array) -> FloatArray:
