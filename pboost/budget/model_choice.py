@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.budget.exit_thresholds import early_exit, upper
 from pboost.data.read.check_xy import as_classes, as_targets, as_weights
 from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
-from pboost.inspection.cross_validation import log_loss
+from pboost.losses.metrics import log_loss
 from pboost.models.base import Model
 from pboost.models.early_exit_model import Trajectory, where_left
 from pboost.models.gradient_boosting import GradientBoostingModel

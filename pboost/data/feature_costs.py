@@ -124,8 +124,8 @@ class CostOptions(TypedDict, total=False):
         the costs of its features. Otherwise the group costs as much as its most expensive
         feature, and its features are free.
     comparison_cost : float, optional
-        Positive cost of a comparison, in addition to its feature. Larger values reduce the effect
-        of feature costs. Default: 1 percent of the mean feature cost.
+        Positive cost of a comparison, in addition to its feature. Default: 1 percent of the mean
+        feature cost.
     """
 
     feature_costs: Annotated[FeatureCostOption, Option(None, plain_feature_costs)]

@@ -52,6 +52,7 @@ from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
 from pboost.trees.cart import FitData
+from pboost.trees.early_stopping import HeldOut
 from pboost.trees.gradient_boosting import SumOptions, begin_sum, draws, grow_sum
 from pboost.trees.random_forest import ForestTreeOptions, grow_forest
 from pboost.values import (
@@ -738,8 +739,8 @@ def _stored_options(model: Any, builder: str, group: type) -> dict[str, Any]:
     return options
 
 
-def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
-    """Return `validation` and `n_iter_no_change` for the continued fit."""
+def _held_out(settings: Any, validation: Any) -> HeldOut:
+    """Return the options of early stopping for the continued fit."""
     known = settings.get("validation")
     if (known == GIVEN) != (validation is not None):
         raise ValueError(
@@ -747,7 +748,7 @@ def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
             if known == GIVEN
             else "validation: expected None, as the model was fitted without validation rows"
         )
-    return (validation if known == GIVEN else known), settings.get("n_iter_no_change")
+    return HeldOut.continued(validation if known == GIVEN else known, settings)
 
 
 def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:

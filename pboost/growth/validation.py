@@ -133,9 +133,11 @@ def validation_rows(
             {"validation": GIVEN, "n_iter_no_change": n_iter_no_change},
             np.empty(0, dtype=np.intp),
         )
-        data = _given(validation, problem, holes)
-        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(data[0])))
-        return ValidationRows(problem, none, *data, n_iter_no_change, settings)
+        user_set = rows_given("validation", validation, problem, holes)
+        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(user_set["X"])))
+        return ValidationRows(
+            problem, none, **user_set, n_iter_no_change=n_iter_no_change, settings=settings
+        )
     if problem.held is None:
         problem = problem.hold_out(hold)
     held = problem.held
@@ -147,15 +149,17 @@ def validation_rows(
     return ValidationRows(problem, *arrays, n_iter_no_change, settings, held.elsewhere)
 
 
-def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
-    """Return X, y and the weights of a validation set passed by the user."""
+def rows_given(
+    argument: str, validation: Any, problem: Problem, holes: bool = True
+) -> dict[str, Any]:
+    """Return `X`, `y` and `weight` of a validation set passed by the user as `argument`."""
     if isinstance(validation, RowSource):
         X, *more = validation.gather()
         check_values(X, "to validate with")
         validation = values_of(X), *more
     if len(validation) not in (2, 3):
         raise ValueError(
-            "validation: expected (X, y), (X, y, sample_weight) or a fraction of the rows, got "
+            f"{argument}: expected (X, y), (X, y, sample_weight) or a fraction of the rows, got "
             f"{len(validation)} items"
         )
     X, y, sample_weight = (*validation, None)[:3]
@@ -171,7 +175,7 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
             rows = np.arange(n) if shares.entries is None else shares.entries.rows
             weight = shares.weights
             codes = _of_two(soft.classes, shares.label)
-            return features.values[rows], codes, _ones(weight, len(rows))
+            return {"X": features.values[rows], "y": codes, "weight": _ones(weight, len(rows))}
         weight = as_weights(sample_weight, n)
         if classes is None:
             codes = as_targets(y, n)
@@ -180,8 +184,8 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
         else:
             codes = is_second(classes, y, n)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"validation: {error}") from None
-    return features.values, codes, _ones(weight, n)
+        raise type(error)(f"{argument}: {error}") from None
+    return {"X": features.values, "y": codes, "weight": _ones(weight, n)}
 
 
 def _of_two(classes: Array, label: Array) -> Array:

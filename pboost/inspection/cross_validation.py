@@ -32,6 +32,7 @@ from pboost.data.targets import (
     with_task,
 )
 from pboost.data.training_data import check_values, rows_to_predict
+from pboost.losses.metrics import absolute_error, auc, brier_score, log_loss, r2, weighted_mean
 from pboost.models.base import (
     Model,
     TwoClassModel,
@@ -60,73 +61,6 @@ from pboost.values import (
     freeze,
 )
 from pboost.values.options import BarOptions, builder, check_fit, takes_rng, unwrapped
-
-#: Smallest probability in the log loss.
-LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-
-
-def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
-    """Return the weighted mean of values, even if the sum of the weights would overflow."""
-    return float(np.average(values, weights=None if weight is None else weight / weight.max()))
-
-
-def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
-    """Return the area under the ROC curve, given probabilities of shape (n, J).
-
-    With two classes, return the area for the second class, otherwise the unweighted mean of the
-    one-vs-rest areas. A class is left out if none or all of the rows with positive weight belong to
-    it. The result is NaN if no class remains.
-    """
-    classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
-    areas = [_area(code == k, share[:, k], weight) for k in classes]
-    known = [area for area in areas if not np.isnan(area)]
-    return float(np.mean(known)) if known else np.nan
-
-
-def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | None) -> float:
-    weight = np.ones(len(score)) if weight is None else weight / weight.max()
-    rank = np.unique(score, return_inverse=True)[1]
-    ones, others = (np.bincount(rank, weight * of) for of in (is_one, ~is_one))
-    below = np.cumsum(others) - others / 2
-    pairs = ones.sum() * others.sum()
-    return float(ones @ below / pairs) if pairs > 0 else np.nan
-
-
-def log_loss(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
-    """Return the mean of -log of the probabilities (n, J) of the true classes.
-
-    Probabilities are clipped to [2**-52, 1 - 2**-52], so that the result is finite.
-    """
-    of_truth = share[np.arange(len(share)), code]
-    return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
-
-
-def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
-    """Return the mean squared error of the probability of the second of two classes.
-
-    With more than two classes, return the sum of the mean squared errors of all classes.
-    """
-    error = np.square(share - (code[:, None] == np.arange(share.shape[1])))
-    return weighted_mean(error[:, 1] if share.shape[1] == 2 else error.sum(axis=1), weight)
-
-
-def absolute_error(
-    predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None
-) -> float:
-    """Return the mean absolute error of predicted values."""
-    return weighted_mean(np.abs(predicted - truth), weight)
-
-
-def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
-    """Return the coefficient of determination R², or NaN if the true values are all equal."""
-    around = truth - weighted_mean(truth, weight)
-    scale = np.abs(around).max()  # squares of large values would overflow
-    if not scale > 0 or (truth == truth[0]).all():
-        return np.nan
-    left, total = (
-        weighted_mean(np.square(of / scale), weight) for of in (predicted - truth, around)
-    )
-    return 1 - left / total if total > 0 else np.nan
 
 
 def truth_for(model: Model, y: ArrayLike, n: int) -> Array:

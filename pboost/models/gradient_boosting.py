@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
+from pboost.losses.metrics import METRICS
 from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
@@ -87,6 +88,8 @@ class GradientBoostingModel(Model):
     validation_loss : ndarray of float64, shape (k,), or None
         Weighted mean loss on the validation set before the first round and after each round,
         including rounds that early stopping removed.
+    metric_values : ndarray of float64, shape (n_series, k), or None
+        The rows of `metrics`.
     n_features, feature_names
         Number of training features, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
@@ -114,6 +117,7 @@ class GradientBoostingModel(Model):
         np.float64, lambda model: (len(model) + 1,), finite=False
     )
     validation_loss: FloatArray | None = stored.column(np.float64, finite=False, optional=True)
+    metric_values: FloatArray | None = stored.column(np.float64, finite=False, optional=True)
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
@@ -127,7 +131,7 @@ class GradientBoostingModel(Model):
         "plot.graph": "plot.tree draws one tree",
     }
     file_kind = "gradient-boosting"
-    file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss")
+    file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss", "metric_values")
 
     def check_whole(self) -> None:
         """Check that the parts are compatible."""
@@ -155,10 +159,21 @@ class GradientBoostingModel(Model):
             raise ValueError(
                 "validation_loss: expected one number before the first round and one per round"
             )
+        if self.metric_values is not None:
+            self._check_metrics(self.metric_values.shape)
         for name in ("training_loss", "validation_loss"):
             losses = getattr(self, name)
             if losses is not None and np.isnan(losses).any():
                 raise ValueError(f"{name}: expected numbers, got NaN")
+
+    def _check_metrics(self, shape: tuple[int, ...]) -> None:
+        """Check that there is one row for each validation set and metric."""
+        names, sets = self._series, self.settings.get("validation_names", ["validation"])
+        is_text = all(isinstance(name, str) for name in (*names, *sets))
+        tried = () if self.validation_loss is None else self.validation_loss.shape
+        expected = (len(sets) * len(names), *tried)
+        if not is_text or shape != expected:
+            raise ValueError(f"metric_values: expected shape {expected}, got {shape}")
 
     def __repr__(self) -> str:
         return (
@@ -167,6 +182,42 @@ class GradientBoostingModel(Model):
 
     def __len__(self) -> int:
         return len(self.trees) // self.n_trees
+
+    @property
+    def metrics(self) -> dict[str, dict[str, FloatArray]]:
+        """The loss and the metrics of each validation set before the first and after each round.
+
+        A mapping from the name of a set, by default "validation", to a mapping from "loss" and the
+        names of the metrics to arrays of the shape of `validation_loss`.
+        """
+        if self.metric_values is None:
+            if self.validation_loss is None:
+                return {}
+            return {"validation": {"loss": self.validation_loss}}
+        names = self._series
+        return {
+            name: dict(zip(names, values, strict=True))
+            for name, values in zip(
+                self.settings.get("validation_names", ["validation"]),
+                self.metric_values.reshape(-1, len(names), self.metric_values.shape[-1]),
+                strict=True,
+            )
+        }
+
+    @property
+    def validation_score(self) -> FloatArray:
+        """The first metric of the first validation set, or minus the loss; larger is better."""
+        name = self._series[:2][-1]
+        values = next(iter(self.metrics.values()))[name]
+        if name in METRICS:
+            is_greater = METRICS[name].greater_is_better
+        else:
+            is_greater = self.settings.get("greater_is_better", False)
+        return values if is_greater else -values
+
+    @property
+    def _series(self) -> list[str]:
+        return ["loss", *self.settings.get("metric", ())]
 
     @property
     def n_votes(self) -> int:
@@ -273,19 +324,12 @@ class GradientBoostingModel(Model):
         if self.classes is None:
             raise TypeError("model: a regression model has no probabilities")
         try:
-            second = self.loss.probability(score)
+            return probabilities_of(self.loss, score)
         except NotImplementedError as error:
             raise NotImplementedError(
                 f"model: {error}; use pb.predict or pb.decision_function, or pb.calibrate to get "
                 "probabilities"
             ) from None
-        if self.loss.is_multiclass:
-            return settled(second, np.argmax(score, axis=1))
-        first = 1 - second
-        if is_of_package(self.loss):  # in pboost, P(first) = probability(-score)
-            small = first < LEAST_DIFFERENCE
-            first[small] = self.loss.probability(-score[small])
-        return settled(np.column_stack([first, second]), score > 0)
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
         """Return a model with only the first rounds."""
@@ -355,3 +399,15 @@ class GradientBoostingModel(Model):
             # Skip the header of a tree, which repeats the summary.
             lines += [called, *(f"  {line}" for line in tree.describe().splitlines()[2:])]
         return "\n".join(lines)
+
+
+def probabilities_of(loss: Loss, score: FloatArray) -> FloatArray:
+    """Return the class probabilities (n, J) of a loss for decision values."""
+    second = loss.probability(score)
+    if loss.is_multiclass:
+        return settled(second, np.argmax(score, axis=1))
+    first = 1 - second
+    if is_of_package(loss):  # in pboost, P(first) = probability(-score)
+        small = first < LEAST_DIFFERENCE
+        first[small] = loss.probability(-score[small])
+    return settled(np.column_stack([first, second]), score > 0)

@@ -398,8 +398,9 @@ train_score_ : ndarray of shape (n_iterations + 1,)
     on the training error, for a decision graph. Not available for other models.
 validation_score_ : ndarray
     Score on the validation set before the first iteration and after each iteration, including
-    iterations that were not kept: minus the loss for gradient boosting, the accuracy for a decision
-    graph. Only available if `validation` was passed.
+    iterations that were not kept: minus the loss or the first `metric` for gradient boosting, with
+    the sign for which higher is better, and the accuracy for a decision graph. Only available if
+    `validation` was passed.
 """
 
     @property
@@ -422,11 +423,8 @@ validation_score_ : ndarray
     def validation_score_(self) -> FloatArray:
         """Score on the validation set before the first iteration and after each iteration."""
         check_is_fitted(self)
-        if (
-            isinstance(self.model_, pb.models.GradientBoostingModel)
-            and self.model_.validation_loss is not None
-        ):
-            return -self.model_.validation_loss
+        if isinstance(self.model_, pb.models.GradientBoostingModel) and self.model_.metrics:
+            return self.model_.validation_score
         if isinstance(self.model_, pb.models.DecisionGraph):
             error = self.model_.record.validation
             if error is not None:

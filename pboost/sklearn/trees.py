@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, get_args, get_type_hints
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +22,9 @@ from pboost.sklearn.base import (
     SingleTree,
     Staged,
     StagedScores,
+    given_labels,
 )
-from pboost.sklearn.parameters import options_of
+from pboost.sklearn.parameters import options_of, refusing
 from pboost.values import FloatArray, check_choice, check_flag
 
 CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
@@ -239,6 +241,24 @@ n_estimators_, learning_rate_, leaf_shrinkage_, random_strength_, subsample_, gr
     growth_ = _in_settings("growth")
 
 
+def validation_sets(
+    X_val: object, y_val: object, sample_weight_val: object, eval_set: Any
+) -> dict[str, Any]:
+    """Return `validation` for the arguments of `fit`; empty if there are none."""
+    if eval_set is None:
+        if X_val is None and y_val is None and sample_weight_val is None:
+            return {}
+        if X_val is None or y_val is None:
+            raise ValueError("X_val, y_val: expected both or neither, got one of them")
+        weights = () if sample_weight_val is None else (sample_weight_val,)
+        return {"validation": (X_val, y_val, *weights)}
+    if X_val is not None:
+        raise ValueError("eval_set: expected None with X_val, got both; pass one of them")
+    sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    named = {f"validation_{number}": rows for number, rows in enumerate(sets)}
+    return {"validation": dict([*reversed(named.items())][:1]) | named}
+
+
 class GradientBoostingClassifier(StagedScores, Applied, Resolved):
     """Gradient boosting classifier.
 
@@ -273,6 +293,52 @@ class GradientBoostingClassifier(StagedScores, Applied, Resolved):
     builder = staticmethod(pb.fit_gradient_boosting)
     own_defaults: ClassVar = BY_CLASSES
     fixed_options: ClassVar = CLASSIFICATION
+
+    @refusing
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        y_proba: ArrayLike | None = None,
+        classes: object = None,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: object = None,
+        eval_set: object = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features. Missing values are NaN; text features and features with a categorical dtype
+            are categorical features.
+        y : array-like of shape (n_samples,)
+            Class labels, with at least two classes. Can be None if `y_proba` is passed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights >= 0. An integer weight k has the effect of k copies of the row.
+        y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
+            Soft labels: the probability of each class for each row. An array of shape (n_samples,)
+            contains the probability of the second of two classes. If `y` is also passed, as in
+            cross-validation, the model is fitted to `y_proba`.
+        classes : array-like of shape (n_classes,), default=None
+            Classes of the columns of `y_proba`. By default, these are the column names if `y_proba`
+            is a data frame, and 0, 1, ... otherwise.
+        X_val, y_val, sample_weight_val : array-like, default=None
+            Validation set for early stopping, instead of the parameter `validation`.
+        eval_set : list of tuples (X, y) or (X, y, sample_weight), default=None
+            Several validation sets, named "validation_0", "validation_1", ... in
+            ``model_.metrics``. As in XGBoost, the last one decides when training stops.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        sets = validation_sets(X_val, y_val, sample_weight_val, eval_set)
+        return self._fit(X, given_labels(y, y_proba, classes), sample_weight, sets)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: object) -> FloatArray:  # noqa: D102
@@ -326,6 +392,43 @@ class GradientBoostingRegressor(Regressor, Staged, Applied, Resolved):
     builder = staticmethod(pb.fit_gradient_boosting)
     own_defaults: ClassVar = {"loss": "squared_error"}
     fixed_options: ClassVar = REGRESSION
+
+    @refusing
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: object = None,
+        eval_set: object = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features. Missing values are NaN; text features and features with a categorical dtype
+            are categorical features.
+        y : array-like of shape (n_samples,)
+            Target: finite numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Sample weights >= 0. An integer weight k has the effect of k copies of the row.
+        X_val, y_val, sample_weight_val : array-like, default=None
+            Validation set for early stopping, instead of the parameter `validation`.
+        eval_set : list of tuples (X, y) or (X, y, sample_weight), default=None
+            Several validation sets, named "validation_0", "validation_1", ... in
+            ``model_.metrics``. As in XGBoost, the last one decides when training stops.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        sets = validation_sets(X_val, y_val, sample_weight_val, eval_set)
+        return self._fit(X, y, sample_weight, sets)
 
 
 class ProbitTreeClassifier(Scored, SingleTree):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -11,20 +11,19 @@ import numpy as np
 
 from pboost._core import boost
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.read.check_xy import scaled_weights
 from pboost.data.read.convert import Features
 from pboost.data.row_draws import RowDraws, drawn_share, row_hashes
 from pboost.data.targets import weight_of_copy
 from pboost.data.training_data import Problem
 from pboost.growth.graph_growth import STOPPED, Callback, GradientBoostingStep
 from pboost.growth.tree import CartLimits
-from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.losses import Loss, Softmax, is_of_package
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.random_forest import RandomForest, join_trees
 from pboost.models.single_tree import Tree
 from pboost.threads import Workers
 from pboost.trees import pooled_growth as pooling
+from pboost.trees.early_stopping import LossEarlyStopping
 from pboost.trees.gradients import RoundWeights, Steps, check_size, targets_of, weights_of
 from pboost.trees.multi_output_rounds import VectorRounds
 from pboost.trees.pooled_growth import growth_by_pairs
@@ -224,108 +223,6 @@ class TableRows:
         check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.input_rows(rows))
 
 
-class LossEarlyStopping:
-    """Early stopping on a validation set, with `validation` and `n_iter_no_change`.
-
-    Attributes
-    ----------
-    settings : dict
-        The options; empty without validation.
-    losses : list of float
-        Mean validation loss before the first tree and after each round.
-    seen : ndarray of uint64, or None
-        Digest of the training and validation rows.
-    """
-
-    def __init__(
-        self,
-        validation: object,
-        n_iter_no_change: object,
-        problem: Problem,
-        loss: Loss,
-        generator: np.random.Generator,
-        remote_watch: Any = None,
-    ) -> None:
-        """`remote_watch` computes the losses if the validation rows are in partitions."""
-        self.settings: Mapping[str, Any] = {}
-        self.losses: list[float] = []
-        self._loss = loss
-        self.rows = validation_rows(validation, n_iter_no_change, problem, generator)
-        self.seen = problem.seen if self.rows is None else self.rows.problem.seen
-        self._there = None
-        if self.rows is not None:
-            self.settings = self.rows.settings
-            self._there = None if self.rows.elsewhere is None else remote_watch
-            try:
-                self._check(problem)
-            except ValueError as error:
-                raise ValueError(f"validation: {error}") from None
-
-    def _check(self, problem: Problem) -> None:
-        """Check the targets of the validation rows, and scale their weights."""
-        assert self.rows is not None
-        if self._there is not None:
-            self._there.begin_watch(self._loss)
-            return
-        self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
-        if problem.classes is None:
-            y, drawn = self.rows.y, self.rows.drawn
-            Loss.check_targets(self._loss, y, drawn if len(drawn) else np.arange(len(y)))
-
-    @property
-    def latest(self) -> float | None:
-        """Mean validation loss after the latest tree."""
-        return self.losses[-1] if self.losses else None
-
-    @property
-    def best(self) -> int:
-        """Smallest number of rounds with the lowest loss."""
-        return int(np.argmin(self.losses))
-
-    def begin(self, bias: float | FloatArray) -> None:
-        """Store the initial decision value, or one per class with softmax."""
-        if self._there is not None:
-            self._note(self._there.watched(()))
-        elif self.rows is not None:
-            y = self.rows.y
-            is_two = y.dtype.kind == "b" and not np.ndim(bias)
-            self._y = np.where(y, 1.0, -1.0) if is_two else y
-            self._f = np.repeat(np.expand_dims(bias, -1), len(y), axis=-1)
-            self._measure(self.rows)
-
-    def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
-        """Compute the loss after a round; return whether to stop.
-
-        `made` returns the trees of the round. `f` contains the decision values of the training
-        rows, with shape (n,), or (J, n) with softmax.
-        """
-        rows = self.rows
-        if rows is None:
-            return False
-        if self._there is not None:
-            trees = made()
-            self._note(self._there.watched(trees if isinstance(trees, list) else [trees]))
-        else:
-            if rows.X is None:
-                self._f = f[..., rows.drawn]
-            else:
-                self._f = self._f + self._predictions(made(), rows.X)
-            self._measure(rows)
-        return len(self.losses) - 1 - self.best >= rows.n_iter_no_change
-
-    def _predictions(self, trees: Tree | list[Tree], X: Array) -> FloatArray:
-        if isinstance(trees, list):
-            return np.stack([self._predictions(tree, X) for tree in trees])
-        return trees.predict(Features(X, trees.feature_names, trees.table)).T
-
-    def _measure(self, rows: ValidationRows) -> None:
-        value = self._loss.value(self._y, self._f.T)
-        self._note(float(np.average(value, weights=rows.weight)))
-
-    def _note(self, mean: float) -> None:
-        self.losses.append(self._loss.reported * mean)
-
-
 class SumFit:
     """The state of a fit: the trees so far, and an object that grows more trees.
 
@@ -472,6 +369,7 @@ class SumFit:
             stop_reason,
             np.array(self.training_loss[: kept + 1]),
             np.array(self.watch.losses) if self.watch.settings else None,
+            metric_values=self.watch.values,
             seen=self.watch.seen,
         )
 

@@ -18,7 +18,7 @@ from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, LossName, check_loss, is_of_package
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.threads import Workers
-from pboost.trees.boosting_loop import Growing, LossEarlyStopping, SumFit, SumRows, TableRows
+from pboost.trees.boosting_loop import Growing, SumFit, SumRows, TableRows
 from pboost.trees.cart import (
     BinOptions,
     FeatureCount,
@@ -28,6 +28,7 @@ from pboost.trees.cart import (
     fit_cart_problem,
     limits_of_problem,
 )
+from pboost.trees.early_stopping import HeldOut, LossEarlyStopping, MetricOptions
 from pboost.trees.gradients import Steps, loss_of, task_of_loss
 from pboost.trees.pooled_growth import limits_of_growth, plain_comparisons
 from pboost.trees.regularization import (
@@ -139,8 +140,7 @@ class RegularizationOptions(TypedDict, total=False):
     min_child_weight : float
         Minimum sum of Hessians in each child of a split.
     min_split_gain : float
-        Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`
-        (see Notes).
+        Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`.
     max_features_per_tree : int, float, "sqrt", "log2" or None
         Number or fraction of the features that a tree can use, drawn at random. `max_features` then
         draws from these. None uses all.
@@ -179,7 +179,7 @@ class AdvancedOptions(TypedDict, total=False):
     ----------
     cost_tradeoff : float, optional
         Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
-        minus this number times the cost.
+        minus this times the cost.
     leaf_update : {"auto", "line_search", "newton"}
         Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
         step, which is faster and needs a second derivative. "auto" is "line_search".
@@ -192,7 +192,7 @@ class AdvancedOptions(TypedDict, total=False):
     growth : {"auto", "independent", "pooled", "symmetric", "cost_efficient"}
         How nodes choose their splits: each node by its own gain ("independent"), all nodes of a
         level together ("symmetric"), a mix of both ("pooled"), or by the gain per comparison
-        ("cost_efficient"). See Notes.
+        ("cost_efficient").
     tree_comparisons : float or sequence of float, optional
         Maximum mean number of comparisons per training row in a tree with
         ``growth="cost_efficient"`` (default 4). In a sequence, the last number is used for
@@ -222,7 +222,13 @@ class SumOptions(TuningOptions, FurtherOptions, total=False):
 
 
 class GradientBoostingOptions(
-    TuningOptions, ValidationOptions, RowOptions, FitOptions, FurtherOptions, total=False
+    TuningOptions,
+    ValidationOptions,
+    MetricOptions,
+    RowOptions,
+    FitOptions,
+    FurtherOptions,
+    total=False,
 ):
     """The options of `fit_gradient_boosting`, without the loss.
 
@@ -234,12 +240,12 @@ class GradientBoostingOptions(
         unless `cost_tradeoff` is given.
     search : {"auto", "exact", "binned"}
         "exact" tries all thresholds; "binned" tries the edges of `max_bins` quantile bins, which is
-        faster and supports more options (see Notes). "auto" is "binned" unless `X` is a
+        faster and supports more options. "auto" is "binned" unless `X` is a
         SortedColumns.
-    validation : tuple or float, optional
+    validation : tuple, mapping or float, optional
         Validation set for early stopping: ``(X, y)``, ``(X, y, sample_weight)``, or a fraction in
         (0, 0.5] of the training rows. The model keeps the number of trees with the lowest
-        validation loss.
+        validation loss. With a mapping of names to sets, the first set decides.
     n_iter_no_change : int, optional
         Number of trees without improvement on the validation set after which training stops.
         Requires `validation`. Default: 50.
@@ -282,14 +288,14 @@ def fit_gradient_boosting(
     Returns
     -------
     GradientBoostingModel
-        Use it with `predict`, `decision_function` and others.
+        The model, for `predict` and others.
 
     Raises
     ------
     ValueError, TypeError
         If an argument is invalid; the message names it.
     MemoryError
-        If the softmax loss, which stores two numbers per class and row, needs too much.
+        If the softmax loss needs too much memory.
 
     Notes
     -----
@@ -297,12 +303,10 @@ def fit_gradient_boosting(
     gradient and the Hessian of each row [2]_. Without a second derivative, the targets are
     -g. The gain of a split is G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2), where G and
     H are the sums of g and h in the two children and in the node, and l2 is `l2_regularization`.
-    Splits with a negative gain, which `l2_regularization` can cause, are made unless
-    `min_split_gain` is positive.
 
     By default, `l2_regularization` is the weight of two rows, or of one row with the softmax and
     squared error losses. It is 0 for other regression losses, custom losses and losses without a
-    second derivative. A custom loss ignores it in leaf values unless `leaf_update` is "newton".
+    second derivative.
 
     By default, `subsample` is 0.8 and `leaf_shrinkage` 1.5 (log loss: 2) for the log loss, softmax
     and the squared error, and `random_strength` is 0.3 for the last two. With other losses,
@@ -312,22 +316,20 @@ def fit_gradient_boosting(
     the squared leaf values of trees 31 to 40, and 400 if it also keeps 0.7 at trees 141 to 150.
     These numbers are inversely proportional to the learning rate, from 0.01 on.
 
-    In a binned search, sums of rounded gradients are exact, so the model depends neither on the
-    order of the rows nor on the processor. If all weights are integers up to 64 times a common
-    weight, a row counts as this number of copies. An exact search does not support
-    `l2_regularization`, `leaf_shrinkage`, `random_strength`, `min_child_weight`, `min_split_gain`,
-    `max_features`, `max_features_per_tree`, constraints, feature costs, "multi_output_tree" and
-    other values of `growth` than "independent".
+    Models of a binned search depend neither on the order of the rows nor on the processor. If all
+    weights are integers up to 64 times a common weight, a row counts as this number of copies. An
+    exact search does not support `l2_regularization`, `leaf_shrinkage`, `random_strength`,
+    `min_child_weight`, `min_split_gain`, `max_features`, `max_features_per_tree`, constraints,
+    feature costs, "multi_output_tree" and other values of `growth` than "independent".
 
-    With two classes, softmax gives the same probabilities as the log loss [1]_, because its
-    trees take half a step. A tree with "multi_output_tree" uses the split with the largest sum of
-    gains over the classes [3]_.
+    With two classes, softmax gives the same probabilities as the log loss [1]_. A tree with
+    "multi_output_tree" uses the split with the largest sum of gains over the classes [3]_.
 
     ``growth="auto"`` is "pooled" with up to 5,000 rows, else "independent". With more rows and a
     built-in loss other than softmax, it is "symmetric" if two features together predict far better
     than either alone [4]_ and `max_depth` is at least 3 (4 in regression). It is "independent" with
     `max_leaf_nodes`, `max_features`, constraints, costs or "multi_output_tree". With
-    "cost_efficient", use ``max_depth=None``; trees then have at most 1024 leaves.
+    "cost_efficient", use ``max_depth=None``.
 
     References
     ----------
@@ -336,7 +338,7 @@ def fit_gradient_boosting(
     .. [2] J. Friedman, T. Hastie and R. Tibshirani, "Additive logistic regression: a statistical
        view of boosting", Annals of Statistics 28 (2000), algorithm 3.
     .. [3] Z. Zhang and C. Jung, "GBDT-MO: gradient-boosted decision trees for multiple outputs",
-       IEEE Transactions on Neural Networks and Learning Systems 32 (2021).
+       IEEE TNNLS 32 (2021).
     .. [4] Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise
        interactions", KDD 2013, section 4.
 
@@ -361,15 +363,14 @@ def fit_gradient_boosting(
         loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
     loss = check_loss(loss)
     sum_options = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
-    held_out = options["validation"], options["n_iter_no_change"]
-    return grow_sum(data, loss, sum_options, held_out, bar_of(options))
+    return grow_sum(data, loss, sum_options, HeldOut.of(options), bar_of(options))
 
 
 def grow_sum(
     data: FitData,
     loss: Loss,
     options: Mapping[str, Any],
-    held_out: tuple[Any, Any],
+    held_out: HeldOut,
     bar: Bar,
     first_model: GradientBoostingModel | None = None,
     n_reported: int = 0,
@@ -386,7 +387,7 @@ def begin_sum(
     data: FitData,
     loss: Loss,
     options: Mapping[str, Any],
-    held_out: tuple[Any, Any],
+    held_out: HeldOut,
     first_model: GradientBoostingModel | None = None,
     parts: Any | None = None,
 ) -> SumFit:
@@ -407,7 +408,7 @@ def begin_sum(
             )
     leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
-    hold = held_share(held_out[0], data.generator, keeps_levels=first_model is not None)
+    hold = held_share(held_out.first, data.generator, keeps_levels=first_model is not None)
     rows: SumRows
     if parts is None:
         problem, limits, _, _ = fit_cart_problem(data, of_trees, hold)
@@ -419,7 +420,7 @@ def begin_sum(
     if first_model is not None:
         check_labels(problem, first_model.classes)
     classes = rows.take_targets(loss, data.y)
-    watch = LossEarlyStopping(*held_out, problem, loss, data.generator, rows)
+    watch = LossEarlyStopping(held_out, problem, loss, data.generator, rows)
     settings = {
         "builder": "fit_gradient_boosting",
         "loss": str(loss),

@@ -133,7 +133,9 @@ PEERS = {
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
-    "tol": Peers("tol"),
+    "metric": Peers("scoring", "metric, eval_metric, feval", "eval_metric", "", "eval_metric"),
+    "greater_is_better": Peers("", "", "maximize"),
+    "tol": Peers("tol", "early_stopping_min_delta"),
     "safeguard": NONE,
     "votes": NONE,
     "voting": Peers("voting"),
@@ -242,10 +244,6 @@ ELSEWHERE = {
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
     **dict.fromkeys(("quantile", "quantile_alpha"), "use loss=pb.losses.Quantile(0.9)"),
     "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile; there are no L1 penalties",
-    **dict.fromkeys(
-        ("metric", "eval_metric"),
-        "the metric of early stopping is the loss; other metrics are not implemented",
-    ),
     **dict.fromkeys(
         ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` to limit each row"
     ),

@@ -154,7 +154,7 @@ ANSWERS = {
         "group": "ranking is not implemented",
         "quantile_alpha": "use loss=pb.losses.Quantile(0.9)",
         "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile",
-        "eval_metric": "the metric of early stopping is the loss",
+        "eval_metric": here("metric"),
         "class_weight": here("sample_weight", "one weight per row, such as"),
         "qid": "ranking is not implemented",
     },
