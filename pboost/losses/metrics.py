@@ -50,12 +50,16 @@ class Metric(NamedTuple):
     task : {"classification", "regression"}, or None
         Task of a metric of pboost; None for a function of the user, which is called with the true
         values first: class labels or numbers.
+    ranks : bool
+        Whether only the order of the predictions matters. With two classes, decision values then
+        stand for probabilities, which need not be computed.
     """
 
     name: str
     function: Callable[..., float]
     greater_is_better: bool = False
     task: Task | None = None
+    ranks: bool = False
 
 
 def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
@@ -219,8 +223,8 @@ METRICS: dict[str, Metric] = {
     for metric in (
         Metric("log_loss", log_loss, task="classification"),
         Metric("error", error_rate, task="classification"),
-        Metric("roc_auc", auc, True, "classification"),
-        Metric("average_precision", average_precision, True, "classification"),
+        Metric("roc_auc", auc, True, "classification", ranks=True),
+        Metric("average_precision", average_precision, True, "classification", ranks=True),
         Metric("brier", brier_score, task="classification"),
         Metric("rmse", root_mean_squared_error, task="regression"),
         Metric("mae", absolute_error, task="regression"),

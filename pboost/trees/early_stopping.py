@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self, TypedDict
 
@@ -152,12 +152,20 @@ class ValidationSet:
         self.values[0].append(self._loss.reported * mean)
         if not self._metrics:
             return
-        if self._loss.is_regression:
-            predicted = self._loss.prediction(score)
-        else:
-            predicted = probabilities_of(self._loss, score)
+        predicted = None
         for metric, values in zip(self._metrics, self.values[1:], strict=True):
+            if metric.ranks and score.ndim == 1:
+                values.append(self._value(metric, np.stack([-score, score]).T, weight))
+                continue
+            if predicted is None:
+                predicted = self._predicted(score)
             values.append(self._value(metric, predicted, weight))
+
+    def _predicted(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities, or the predicted numbers in regression."""
+        if self._loss.is_regression:
+            return self._loss.prediction(score)
+        return probabilities_of(self._loss, score)
 
     def _value(self, metric: Metric, predicted: FloatArray, weight: FloatArray | None) -> float:
         """Return the value of a metric; the functions of pboost get class numbers."""
@@ -207,17 +215,17 @@ class LossEarlyStopping:
         self.losses: list[float] = []
         self.best, self._best_value, self._tol = 0, np.inf, held_out.tol
         self._sets: list[ValidationSet] = []
-        self._metrics = _metrics_of(held_out, loss)
+        self._metrics, self._reported = _metrics_of(held_out, loss), loss.reported
         self.rows = validation_rows(held_out.first, held_out.n_iter_no_change, problem, generator)
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
-        self._there = None
+        self._there: Any = None
         if self.rows is None:
             return
         self.settings = {**self.rows.settings, **_settings_of(held_out, self._metrics)}
         if self.rows.elsewhere is not None:
             self._there = remote_watch
             _refuse_metrics(held_out)
-            remote_watch.begin_watch(loss)
+            self._begin_there(loss)
             return
         for name, value in held_out.sets.items():
             rows = self.rows
@@ -228,6 +236,13 @@ class LossEarlyStopping:
             except ValueError as error:
                 raise ValueError(f"validation: {error}") from None
             self._sets.append(ValidationSet(rows, loss, self._metrics, problem.classes))
+
+    def _begin_there(self, loss: Loss) -> None:
+        """Prepare the rows in partitions."""
+        try:
+            self._there.begin_watch(loss)
+        except ValueError as error:
+            raise ValueError(f"validation: {error}") from None
 
     @property
     def latest(self) -> float | None:
@@ -243,7 +258,7 @@ class LossEarlyStopping:
     def begin(self, bias: float | FloatArray) -> None:
         """Store the initial decision value, or one per class with softmax."""
         if self._there is not None:
-            self._note(self._there.watched(()))
+            self._note_there(())
         for each in self._sets:
             each.begin(bias)
         if self._sets:
@@ -259,12 +274,16 @@ class LossEarlyStopping:
             return False
         if self._there is not None:
             trees = made()
-            self._note(self._there.watched(trees if isinstance(trees, list) else [trees]))
+            self._note_there(trees if isinstance(trees, list) else [trees])
         else:
             for each in self._sets:
                 each.add(made, f)
             self._note_first()
         return len(self.losses) - 1 - self.best >= self.rows.n_iter_no_change
+
+    def _note_there(self, trees: Sequence[Tree]) -> None:
+        """Add the loss of the rows in partitions after these trees."""
+        self._note(self._reported * self._there.watched(trees))
 
     def _note_first(self) -> None:
         """Add the loss of the first set, and compare its first metric."""
