@@ -115,6 +115,7 @@ def validation_rows(
         if n_iter_no_change is not None:
             raise ValueError(
                 f"n_iter_no_change: expected None without validation, got {shown(n_iter_no_change)}"
+                "; also pass validation=0.2 or validation=(X_val, y_val)"
             )
         return None
     n_iter_no_change = (
@@ -145,6 +146,27 @@ def validation_rows(
     settings = {"validation": hold.share, "n_iter_no_change": n_iter_no_change}
     arrays = held.rows, held.values, y, held.weight
     return ValidationRows(problem, *arrays, n_iter_no_change, settings, held.elsewhere)
+
+
+def held_out_again(settings: Any, validation: Any) -> tuple[Any, Any]:
+    """Return `validation` and `n_iter_no_change` for the continued fit."""
+    known = settings.get("validation")
+    if known == GIVEN and validation is None:
+        raise ValueError(
+            "validation: expected the validation rows of the fit, which a model does not store; "
+            "pass the same rows, validation=(X_val, y_val)"
+        )
+    if known is None and validation is not None:
+        raise ValueError(
+            "validation: expected None, because the model was fitted without validation rows; to "
+            "stop early, fit a new model with validation"
+        )
+    if known != GIVEN and validation is not None:
+        raise ValueError(
+            f"validation: expected None, because the model was fitted with validation={known:g}; "
+            "pass all training rows as X and y, and the same rows are held out again"
+        )
+    return (validation if known == GIVEN else known), settings.get("n_iter_no_change")
 
 
 def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
