@@ -28,8 +28,20 @@ def lazy_names(
         elif name in modules:
             value = import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = _hint(package, name, modules)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         setattr(import_module(package), name, value)
         return value
 
     return every, get, lambda: list(every)
+
+
+def _hint(package: str, name: str, modules: Sequence[str]) -> str:
+    """Return a hint for a name that a sub-module has, or ""."""
+    if name.startswith("_") or not modules:
+        return ""
+    if name.endswith(("Classifier", "Regressor")):
+        return f"; the estimators are in {package}.sklearn"
+    homes = [f"{package}.{home}" for home in modules]
+    owner = next((h for h in homes if name in getattr(import_module(h), "__all__", ())), "")
+    return f"; use {owner}.{name}" if owner else ""

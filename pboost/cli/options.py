@@ -37,6 +37,7 @@ from pboost.data.read.categories import NAMED
 from pboost.data.read.numbers import NAME_OR_ENCODE
 from pboost.values import check_integer
 from pboost.values.options import parameters_in
+from pboost.values.parameter_aliases import ELSEWHERE, value_here
 
 TextReader: TypeAlias = Callable[[str], Any]
 
@@ -131,11 +132,26 @@ def one_of(choices: tuple[str, ...]) -> TextReader:
     def read(text: str) -> str:
         if text in choices:
             return text
-        near = get_close_matches(text, choices, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ArgumentTypeError(f"expected one of {', '.join(choices)}, got {text!r}{hint}")
+        raise ArgumentTypeError(
+            f"expected one of {', '.join(choices)}, got {text!r}{_hint_choice(text, choices)}"
+        )
 
     return read
+
+
+def _hint_choice(text: str, choices: tuple[str, ...]) -> str:
+    """Return a hint for an unknown choice: its name here, a similar choice, or Python."""
+    if hint := value_here(text, choices):
+        return hint.replace("'", "")
+    near = get_close_matches(text, choices, 1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; {in_python(ELSEWHERE[text])}" if text in ELSEWHERE else ""
+
+
+def in_python(hint: str) -> str:
+    """Return a hint of the library for the command line, which cannot use Python objects."""
+    return f"only available in Python: {hint}" if re.search(r"pb\.|pboost\.", hint) else hint
 
 
 def names(text: str) -> list[str]:

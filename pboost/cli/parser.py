@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from pboost.cli.options import (
     encoding,
     flag,
     flagged,
+    in_python,
     integer,
     names,
     one_of,
@@ -28,11 +30,13 @@ from pboost.cli.options import (
     separator,
 )
 from pboost.cli.streams import STREAM, UsageError
-from pboost.values.parameter_aliases import ELSEWHERE, alias_hint
+from pboost.values.parameter_aliases import ELSEWHERE, PEERS, alias_hint
 
 FROM_STDIN = "-: from standard input"
 #: Default seed. It is fixed, so that commands are reproducible.
 DEFAULT_SEED = 0
+#: Names that users try for ``--target``.
+LABELS = ("--label", "--y", "--class", "--response", "--outcome", "--label-column")
 #: Help for options whose docstrings are too long or depend on their context.
 WORDS = {
     "collect": "Whether the votes inside an inner tree are added (additive) or only their sign "
@@ -76,6 +80,7 @@ class OneLineParser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse the command line. For unknown options, raise UsageError with a suggestion."""
     words = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
+    _refuse_label(words)
     options, unknown = build_parser().parse_known_args(words)
     if not unknown:
         return options
@@ -105,15 +110,39 @@ def _alias_hint(name: str, model: str) -> str:
             DECLARED["weak_learner", "stump"] if "weak_learner" in DECLARED["model", kind] else {}
         )
         options = {o.parameter for o in (weak | DECLARED["model", kind]).values()}
-        hint = alias_hint(name, {kind: {*options, *TYPED} - {"weak_learner"}})
-        if hint and hint == ELSEWHERE.get(name):
-            return hint
+        known = {*options, *TYPED.values()} - {"weak_learner"}
+        hint = alias_hint(name, {kind: known}, TYPED)
+        is_general = hint and hint == ELSEWHERE.get(name)
         hint = re.sub(r"`(\w+)`", lambda match: flagged(match[1]), hint)
+        if is_general:
+            return in_python(hint)
+        hint = hint.partition(", ")[0] if "pb." in hint else hint  # a note for Python
         if hint and kind == model:
             return f"{hint} with --model {model}"
         if hint:
             kinds_by_hint.setdefault(hint, []).append(kind)
-    return "; ".join(f"{hint} with --model {' or '.join(k)}" for hint, k in kinds_by_hint.items())
+    if kinds_by_hint:
+        return "; ".join(
+            f"{hint} with --model {' or '.join(kinds)}" for hint, kinds in kinds_by_hint.items()
+        )
+    return _hint_python(name, model)
+
+
+def _hint_python(name: str, model: str) -> str:
+    """Return a hint for an option whose values cannot be given on the command line, or ""."""
+    for fit in (MODELS[model], *MODELS.values()):
+        for option in inspect.signature(fit).parameters.keys() & PEERS.keys():
+            if name == option or name in PEERS[option].names():
+                return f"only available in Python, as `{option}` of pb.{fit.__name__}"
+    return ""
+
+
+def _refuse_label(words: Sequence[str]) -> None:
+    """Raise UsageError for another name of the required option ``--target``."""
+    for word in words:
+        flag_ = word.partition("=")[0]
+        if flag_ in LABELS and words[0] in ("fit", "evaluate"):
+            raise UsageError(f"{flag_}: use --target (see pboost {words[0]} --help)")
 
 
 def build_parser() -> argparse.ArgumentParser:

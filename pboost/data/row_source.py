@@ -136,6 +136,17 @@ class RowSource(ABC):
         """Return the rows of a gradient boosting fit. Closing `ends` releases these rows."""
 
 
+def refuse_swapped(X: object, y: object) -> None:
+    """Raise TypeError if X has the shape of a target and y the shape of a table."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    shape_of_y: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 1 and len(shape_of_y) == 2 and shape_of_y[1] > 1:
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got shape {shape} with y of shape "
+            f"{shape_of_y}; pass the features first, as in fit(X, y)"
+        )
+
+
 def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Return X, y and the sample weights for a fit function that supports all row sources.
 
@@ -143,6 +154,12 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
     """
     row_options = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
+        refuse_swapped(X, y)
+        if isinstance(X, tuple) and y is None and hasattr(X, "columns"):
+            raise TypeError(
+                f"X: expected the parts of {shown(X)}; pass fit(columns, y, sample_weight=weight) "
+                "after columns, y, weight = X"
+            )
         y = labels_of_rows(y, row_options["y_proba"], row_options["classes"])
         return (
             with_categories(X, row_options["categorical_features"]),

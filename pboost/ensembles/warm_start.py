@@ -33,7 +33,6 @@ from pboost.growth.matryoshki import NestedGrowth
 from pboost.growth.multiclass_graph import label_trees
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.tree import BoostedArrays, grow_tree
-from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
 from pboost.models.evaluate.match_input import (
     as_graph,
@@ -698,7 +697,7 @@ def _continue_sum(
     unit = "rounds" if model.loss.is_multiclass else "trees"
     more, settings = _added(continue_options["n_estimators"], unit), model.settings
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
-    held_out = _held_out(settings, continue_options["validation"])
+    held_out = HeldOut.continued(continue_options["validation"], settings)
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
     # A fit that ended early would end at the same iteration with a larger limit.
@@ -737,18 +736,6 @@ def _stored_options(model: Any, builder: str, group: type) -> dict[str, Any]:
         )
     options: dict[str, Any] = checked(group, settings)
     return options
-
-
-def _held_out(settings: Any, validation: Any) -> HeldOut:
-    """Return the options of early stopping for the continued fit."""
-    known = settings.get("validation")
-    if (known == GIVEN) != (validation is not None):
-        raise ValueError(
-            "validation: expected the validation rows of the fit, which a model does not store"
-            if known == GIVEN
-            else "validation: expected None, as the model was fitted without validation rows"
-        )
-    return HeldOut.continued(validation if known == GIVEN else known, settings)
 
 
 def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:

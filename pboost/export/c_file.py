@@ -48,6 +48,7 @@ from pboost.models.files import check_path, replace_file
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
+from pboost.values.options import builder
 
 #: Maximum number of features listed in the header comment.
 MOST_LISTED = 256
@@ -474,6 +475,7 @@ class CFile:
         return Grid(self.offset, self.step)
 
 
+@builder
 def to_c(
     model: Model,
     path: str | os.PathLike[str],

@@ -14,6 +14,7 @@ from pboost.models.as_trees import as_trees, projections_of, trees_of_sums
 from pboost.models.base import Model
 from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
 from pboost.values import Array, IntArray, install_hint
+from pboost.values.options import builder
 
 
 def needed(package: str, function: str, extra: str) -> Any:
@@ -44,6 +45,7 @@ LEAST = 1e-300
 SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
 
+@builder
 def to_onnx(
     model: Model | TreeEnsemble, *, max_nodes: int = 100_000, max_categories: int | None = None
 ) -> Any:

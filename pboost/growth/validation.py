@@ -115,6 +115,7 @@ def validation_rows(
         if n_iter_no_change is not None:
             raise ValueError(
                 f"n_iter_no_change: expected None without validation, got {shown(n_iter_no_change)}"
+                "; also pass validation=0.2 or validation=(X_val, y_val)"
             )
         return None
     n_iter_no_change = (

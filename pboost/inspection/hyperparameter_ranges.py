@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from pboost.values import Task, check_choice, check_integer
+from pboost.values.options import builder
 
 TunedModel = Literal["gradient_boosting", "random_forest"]
 
@@ -83,6 +84,7 @@ class SearchRange(NamedTuple):
         return value
 
 
+@builder
 def search_space(
     model: TunedModel, n_rows: int, task: Task = "classification"
 ) -> dict[str, SearchRange]:
@@ -96,7 +98,7 @@ def search_space(
     model : {"gradient_boosting", "random_forest"}
         The model to tune: `fit_gradient_boosting` or `fit_random_forest`, or their estimators.
     n_rows : int
-        Number of training rows. More rows allow deeper trees and larger leaves.
+        Number of training rows, such as ``len(X)``. More rows allow deeper trees and larger leaves.
     task : {"classification", "regression"}
         Type of the target. Default: "classification".
 

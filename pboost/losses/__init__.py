@@ -7,7 +7,7 @@ can be infinite.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from pboost.losses import classification as labels
 from pboost.losses import regression as numbers
@@ -16,7 +16,7 @@ from pboost.losses.base import Loss, check_derivatives
 from pboost.losses.c_functions import CompiledLoss, compiled
 from pboost.losses.classification import *  # noqa: F403
 from pboost.losses.regression import *  # noqa: F403
-from pboost.values import shown
+from pboost.values import hint_missing_call, shown
 from pboost.values.parameter_aliases import value_here
 
 __all__ = ["Loss", "check_loss", "compiled"]
@@ -24,6 +24,30 @@ __all__ += labels.__all__
 __all__ += numbers.__all__
 #: The losses that can be selected by name.
 LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss
+NAMES: tuple[str, ...] = (*get_args(labels.LabelLoss), *get_args(numbers.NumberLoss))
+
+
+#: Names of the second derivative in other libraries. Without this check they would be ignored.
+_HESSIANS = ("hess", "hessian", "second_derivative")
+
+
+def _hint_name(loss: str) -> str:
+    """Return a hint for an unknown name of a loss, or ""."""
+    known = loss.lower()
+    if known == numbers.Quantile.name or known in numbers.Quantile.elsewhere.split():
+        return "; for a quantile pass pb.losses.Quantile(0.9), for the median 'absolute_error'"
+    meant = [(of.name, of.use) for of in LOSSES.values() if known in of.elsewhere.split()]
+    return value_here(loss, NAMES, meant)
+
+
+def _check_methods(loss: Loss) -> None:
+    """Raise TypeError if a custom loss calls its second derivative by another name."""
+    name = next((name for name in _HESSIANS if hasattr(loss, name)), "")
+    if name and not loss.has_curvature:
+        raise TypeError(
+            f"loss: expected the second derivative of {type(loss).__name__} as a method "
+            f"curvature(y, f), got {name}; rename the method"
+        )
 
 
 def is_of_package(loss: object) -> bool:
@@ -38,9 +62,9 @@ def check_loss(loss: object) -> Loss:
     ----------
     loss : str or Loss
         "exponential", "log_loss", "hinge" or "probit" for two classes; "softmax" for any number of
-        classes; "squared_error", "absolute_error", "huber", "quantile" or "poisson" for regression.
-        For other parameters pass an object such as ``Huber(2.0)`` or ``Quantile(0.9)``. A custom
-        loss is a subclass of `Loss` that defines `value` and `gradient`.
+        classes; "squared_error", "absolute_error", "huber" or "poisson" for regression. For
+        quantiles pass ``Quantile(0.9)``, and for another `delta` of the Huber loss ``Huber(2.0)``.
+        A custom loss is an object of a subclass of `Loss` that defines `value` and `gradient`.
 
     Returns
     -------
@@ -64,15 +88,21 @@ def check_loss(loss: object) -> Loss:
     [1.0, 0.0]
     """
     if isinstance(loss, str):
-        if loss not in LOSSES:
-            names = ", ".join(map(repr, LOSSES))
-            known = loss.lower()
-            meant = [(of.name, of.use) for of in LOSSES.values() if known in of.elsewhere.split()]
-            hint = value_here(loss, LOSSES, meant)
-            raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}{hint}")
+        if loss not in NAMES:
+            names = ", ".join(map(repr, NAMES))
+            raise ValueError(
+                f"loss: expected one of {names} or a Loss, got {loss!r}{_hint_name(loss)}"
+            )
         return LOSSES[loss]
     if not isinstance(loss, Loss):
-        raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}")
+        hint = hint_missing_call(loss)
+        if callable(loss) and not isinstance(loss, type):
+            hint = (
+                "; a custom loss is an object of a class derived from pb.losses.Loss with the "
+                "methods value(y, f) and gradient(y, f)"
+            )
+        raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}{hint}")
+    _check_methods(loss)
     # The derivatives of a compiled loss are checked on the training rows.
     if not is_of_package(loss) and not isinstance(loss, CompiledLoss):
         check_derivatives(loss, type(loss).curvature is not Loss.curvature)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import wraps
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from pboost._core.boost import exact_sum
 from pboost._core.voting import half_log_odds
 from pboost.losses.line_search import GroupCounts, line_search, newton_steps
 from pboost.values import Array, FloatArray
+from pboost.values.options import refuse_unknown
 
 
 class RowSums(Protocol):
@@ -88,6 +90,8 @@ def joined(largest: float, n: int, integer_sum: float, finer: float) -> float:
 
 #: Maximum decision value of a leaf with a single class: half the log odds of 2**52.
 HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
+#: Maximum step of losses in which decision values are log odds or logarithms, about 36.
+MOST_STEP = 2 * HALF_LIMIT
 #: Names of the log loss in other libraries, for any number of classes.
 LOG_LOSS = " logloss log deviance crossentropy cross_entropy"
 
@@ -109,7 +113,8 @@ class Loss:
         Whether y may be any number.
     limit : float
         Maximum absolute step of a decision value, for leaves in which the loss has no minimum. The
-        default is about 36. Set it to ``numpy.inf`` for regression, if targets can be larger.
+        default is about 36 for classification, and infinity for regression. Set a limit if
+        predictions are exponentials of decision values.
     least : float
         Minimum of the target.
     is_newton : bool
@@ -159,7 +164,7 @@ class Loss:
 
     name: ClassVar[str] = ""
     is_regression: ClassVar[bool] = False
-    limit: ClassVar[float] = 2 * HALF_LIMIT
+    limit: ClassVar[float] = MOST_STEP
     least: ClassVar[float] = -np.inf
     is_newton: ClassVar[bool] = False
     reported: ClassVar[float] = 1.0
@@ -174,6 +179,11 @@ class Loss:
     kernel_at_0: ClassVar[float | None] = None
     elsewhere: ClassVar[str] = ""
     use: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        above = cls.__mro__[: cls.__mro__.index(Loss)]
+        if cls.is_regression and not any("limit" in vars(base) for base in above):
+            cls.limit = np.inf
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""
@@ -310,6 +320,15 @@ _Kind = TypeVar("_Kind", bound=type[Loss])
 
 def named(kind: _Kind) -> _Kind:
     """Register a built-in loss; its name can be used as an option and in stored models."""
+    init: Any = kind.__init__
+    known = [field.name for field in fields(kind)]
+
+    @wraps(init)
+    def explaining(self: Loss, *arguments: object, **options: object) -> None:
+        refuse_unknown(options, known, kind.__name__)
+        init(self, *arguments, **options)
+
+    kind.__init__ = explaining  # type: ignore[method-assign, assignment]
     LOSSES[kind.name] = kind()
     return kind
 

@@ -88,7 +88,6 @@ class CompiledNumbersLoss(CompiledLoss):
     """A regression loss whose derivatives are a C function."""
 
     is_regression: ClassVar[bool] = True
-    limit: ClassVar[float] = np.inf
 
 
 def compiled(

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pboost.losses.base import Loss, RowSums, TableSums, named
+from pboost.losses.base import MOST_STEP, Loss, RowSums, TableSums, named
 from pboost.losses.line_search import GroupCounts, kink_search, line_search, quantiles
 from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
-#: The names of these losses.
-NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "quantile", "poisson"]
+#: The names of these losses, except `Quantile`, which requires a level.
+NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "poisson"]
 
 
 @named
@@ -34,7 +34,6 @@ class Squared(Loss):
     random_strength: ClassVar[float] = 0.3
     subsample: ClassVar[float | None] = 0.8
     is_regression: ClassVar[bool] = True
-    limit: ClassVar[float] = np.inf
     reported: ClassVar[float] = 2.0
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -87,7 +86,8 @@ class Quantile(Loss):
     Parameters
     ----------
     quantile : float in (0, 1)
-        Level q of the quantile, the share of the targets below it. Default: 0.5, the median.
+        Level q of the quantile, the share of the targets below it. Default: 0.5, the median. A
+        quantile cannot be selected by name, because it requires a level.
 
     Examples
     --------
@@ -102,7 +102,6 @@ class Quantile(Loss):
     name: ClassVar[str] = "quantile"
     elsewhere: ClassVar[str] = "pinball reg:quantileerror multiquantile"
     is_regression: ClassVar[bool] = True
-    limit: ClassVar[float] = np.inf
 
     def __post_init__(self) -> None:
         value = check_number(
@@ -143,7 +142,6 @@ class Absolute(Loss):
     name: ClassVar[str] = "absolute_error"
     elsewhere: ClassVar[str] = "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
     is_regression: ClassVar[bool] = True
-    limit: ClassVar[float] = np.inf
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the absolute value of y - f."""
@@ -196,7 +194,6 @@ class Huber(Loss):
     name: ClassVar[str] = "huber"
     elsewhere: ClassVar[str] = "reg:pseudohubererror huberloss"
     is_regression: ClassVar[bool] = True
-    limit: ClassVar[float] = np.inf
     is_newton: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -235,6 +232,7 @@ class Poisson(Loss):
     kernel_at_0: ClassVar[float | None] = 1.0
     elsewhere: ClassVar[str] = "count:poisson"
     is_regression: ClassVar[bool] = True
+    limit: ClassVar[float] = MOST_STEP
     least: ClassVar[float] = 0.0
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Literal,
     NamedTuple,
+    Never,
     Protocol,
     Self,
     TypeAlias,
+    TypeVar,
     get_args,
     runtime_checkable,
 )
@@ -53,7 +58,10 @@ from pboost.values import (
     check_number,
     shown,
 )
+from pboost.values.options import option_names, refuse_unknown
+from pboost.values.parameter_aliases import method_hint
 
+F = TypeVar("F", bound=Callable[..., Any])
 CostUnit: TypeAlias = Literal["nodes", "features", "stumps", "feature_cost"]
 UNITS: tuple[CostUnit, ...] = get_args(CostUnit)
 
@@ -162,6 +170,15 @@ class Model(Fitted):
     def __init_subclass__(cls) -> None:
         if "file_kind" in vars(cls):
             KINDS[cls.file_kind] = cls
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            # Called only for attributes that the model does not have.
+            if hasattr(type(self), name):  # a property raised the error: raise it again
+                return object.__getattribute__(self, name)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message + method_hint(name), name=name, obj=self)
 
     def __dir__(self) -> list[str]:
         hidden = (name for name in super().__dir__() if name.startswith("_"))
@@ -538,10 +555,24 @@ class Averaged(Model):
             )
 
 
+def _without_unknown(function: F) -> F:
+    """Remove ``**_unknown`` from the signature of a function, which explains unknown options.
+
+    The decorator `builder` would take a tenth of the time of a prediction for one row.
+    """
+    signature = inspect.signature(function)
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    del function.__annotations__["_unknown"]
+    return function
+
+
 def check_model(model: object) -> Model:
     """Return the argument if it is a model, else raise TypeError."""
     if not isinstance(model, Model):
         hint = "; pass its attribute model_" if hasattr(model, "model_") else ""
+        if isinstance(model, str | os.PathLike):
+            hint = "; load it first, with pb.load(path)"
         raise TypeError(
             f"model: expected a model, such as fit_adaboost returns, got {shown(model)}{hint}"
         )
@@ -619,7 +650,10 @@ def decision_function(
     return score_by_route(model, X, Route(route, rng, draws, sigma))
 
 
-def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Array:
+@_without_unknown
+def predict(
+    model: Model, X: TableLike, *, threshold: float | None = None, **_unknown: Never
+) -> Array:
     """Return the predicted class of each row, or the predicted number for regression.
 
     Parameters
@@ -655,6 +689,8 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     >>> pb.predict(model, [[0.5], [2.5]], threshold=0.9999).tolist()
     ['no', 'no']
     """
+    if _unknown:
+        refuse_unknown(_unknown, option_names(predict), "predict")
     check_model(model)
     if threshold is None:
         return model.predict(X)
@@ -666,7 +702,10 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     return one_of_two(classes, model.predict_proba(X)[:, 1] - cutoff)
 
 
-def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard") -> FloatArray:
+@_without_unknown
+def predict_proba(
+    model: Model, X: TableLike, *, route: ProbabilityRoute = "hard", **_unknown: Never
+) -> FloatArray:
     """Return the probability of each class for each row.
 
     Parameters
@@ -697,6 +736,8 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
+    if _unknown:
+        refuse_unknown(_unknown, option_names(predict_proba), "predict_proba")
     # Skip the checks below, which take longer than a prediction for one row.
     if isinstance(route, str) and route == "hard" and isinstance(model, Model):
         return model.predict_proba(X)

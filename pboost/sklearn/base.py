@@ -33,6 +33,7 @@ from pboost.data.read.check_xy import (
 )
 from pboost.data.read.convert import is_frame
 from pboost.data.read.numbers import refuse_nul
+from pboost.data.row_source import refuse_swapped
 from pboost.data.targets import SoftLabels, fitted, labels_of_rows
 from pboost.sklearn.callbacks import CallbackSupportMixin, run_with_callbacks, with_callbacks
 from pboost.sklearn.parameters import (
@@ -128,14 +129,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         # check is slow on small data.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)
+        if not is_soft:
+            refuse_swapped(X, y)
         if is_soft or reads_tables:
-            rows = validate_data(self, X, skip_check_array=is_plain or reads_tables, **checks)
+            rows = self._validated(X, skip_check_array=is_plain or reads_tables, **checks)
             labels = y
             if not is_soft:
                 labels = column_or_1d(y, warn=True)
                 check_consistent_length(rows, labels)
         else:
-            rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
+            rows, labels = self._validated(X, skip_check_array=is_plain, **targets, **checks)
         options = {**self.fixed_options, **self._options(overrides), "sample_weight": sample_weight}
         try:
             self.model_ = run_with_callbacks(self, self._build_reporting, rows, labels, options)
@@ -174,7 +177,21 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         has_names = hasattr(self, "feature_names_in_") and _may_hold_text(X)
         if has_names or self._reads_tables(X):
             return validate_data(self, X, reset=False, skip_check_array=True)
-        return validate_data(self, X, reset=False, **self._checks())
+        return self._validated(X, reset=False, **self._checks())
+
+    def _validated(self, X: object, **options: Any) -> Any:
+        """Return the result of scikit-learn's `validate_data`. If X has text, name its column."""
+        try:
+            return validate_data(self, X, **options)
+        except ValueError as error:
+            column = _first_text_column(X) if _may_hold_text(X) else None
+            if column is None:
+                raise
+            raise ValueError(
+                f"X: column {column} is not numeric; pass categorical_features=[{column}] to "
+                f"{type(self).__name__}, or a data frame (transformers in a pipeline return data "
+                'frames after set_output(transform="pandas"))'
+            ) from error
 
     def _checks(self) -> dict[str, Any]:
         """Return the options of scikit-learn's validation of X."""
@@ -693,6 +710,19 @@ def _brief(value: Any) -> object:
 def _may_hold_text(X: object) -> bool:
     """Return whether X is an array of objects or text, or a list or tuple."""
     return X.dtype.kind in "OUT" if isinstance(X, np.ndarray) else isinstance(X, list | tuple)
+
+
+def _first_text_column(X: object) -> int | None:
+    """Return the number of the first column that has text other than numbers, or None."""
+    values = np.asarray(X, dtype=object)
+    for number, column in enumerate(values.T if values.ndim == 2 else ()):
+        try:
+            column.astype(np.float64)
+        except ValueError:
+            return number
+        except TypeError:  # scikit-learn explains objects that are neither numbers nor text
+            return None
+    return None
 
 
 def _of_classes(score: FloatArray) -> FloatArray:

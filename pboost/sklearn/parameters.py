@@ -80,6 +80,10 @@ observation : {"exact", "flip", "half", "uniform", "adatree2", "gaussian", "samp
 route : {"hard", "expected"}
     Path of a row in prediction. "hard" follows the result of each split; "expected" takes the
     expectation over the observation model, see `pboost.decision_function`.
+n_iter_no_change : int
+    Number of iterations without improvement on the validation set after which training stops. It
+    has no effect without `validation`: to stop early, also set ``validation=0.2``. With None, the
+    number is 50.
 sigma : float or array-like of shape (n_features,)
     Standard deviations of the measurement errors of X, for ``observation="gaussian"``. The argument
     `sigma` of `fit` takes precedence.
@@ -155,7 +159,7 @@ def storing(
     """Return an ``__init__`` method that stores these parameters unchanged."""
 
     def store(self: object, **values: Mapping[str, object]) -> None:
-        refuse_unknown(values, defaults, name)
+        refuse_unknown(values, defaults, name, renamed=RENAMED)
         vars(self).update({**defaults, **values})
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -193,7 +197,8 @@ def _refuse_arguments(cls: type, known: Collection[str], arguments: Iterable[str
     for name in arguments:
         if name in known:
             continue
-        hint = f"`{name}`" if name in parameters else alias_hint(name, {cls.__name__: parameters})
+        takers = {cls.__name__: parameters}
+        hint = f"`{name}`" if name in parameters else alias_hint(name, takers, RENAMED)
         if hint:
             raise TypeError(
                 f"{name}: {cls.__name__}.fit has no such argument: {hint.removeprefix('here ')}; "
@@ -223,7 +228,8 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
             choice_options = {name: values[name] for name in choice.options if name not in options}
             options[option] = made(option, options[option], choice_options)
     if options.get("validation") is None and "n_iter_no_change" in options:
-        options["n_iter_no_change"] = None  # ignored without early stopping, as in scikit-learn
+        # Ignored without early stopping. The checks of scikit-learn set it for every estimator.
+        options["n_iter_no_change"] = None
     return options
 
 

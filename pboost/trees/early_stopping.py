@@ -68,7 +68,7 @@ class HeldOut(NamedTuple):
                 "which a model does not store; fit a new model"
             )
         stored = {name: settings[name] for name in cls._fields[1:] if name in settings}
-        return cls(validation, **stored)
+        return cls(_validation_again(validation, settings.get("validation")), **stored)
 
     @property
     def first(self) -> Any:
@@ -98,6 +98,26 @@ class HeldOut(NamedTuple):
                     f"{type(value).__name__}"
                 )
         return sets
+
+
+def _validation_again(validation: Any, known: Any) -> Any:
+    """Return `validation` for a continued fit, given the setting of the model."""
+    if known == GIVEN and validation is None:
+        raise ValueError(
+            "validation: expected the validation rows of the fit, which a model does not store; "
+            "pass the same rows, validation=(X_val, y_val)"
+        )
+    if known is None and validation is not None:
+        raise ValueError(
+            "validation: expected None, because the model was fitted without validation rows; to "
+            "stop early, fit a new model with validation"
+        )
+    if known != GIVEN and validation is not None:
+        raise ValueError(
+            f"validation: expected None, because the model was fitted with validation={known:g}; "
+            "pass all training rows as X and y, and the same rows are held out again"
+        )
+    return validation if known == GIVEN else known
 
 
 class ValidationSet:

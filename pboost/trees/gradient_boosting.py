@@ -280,7 +280,7 @@ def fit_gradient_boosting(
     loss : str or Loss, optional
         Loss to minimize, see `pboost.losses`. Classification: "exponential", "log_loss", "hinge" or
         "probit" for two classes, "softmax" for any number. Regression: "squared_error",
-        "absolute_error", "huber", "quantile" or "poisson". Default: "log_loss", "softmax" or
+        "absolute_error", "huber" or "poisson". Default: "log_loss", "softmax" or
         "squared_error".
     **options
         See `GradientBoostingOptions`.

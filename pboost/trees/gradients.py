@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pboost._core import boost
-from pboost.data.read.check_xy import TASKS, label_array, label_values, refuse_many
+from pboost.data.read.check_xy import (
+    TASKS,
+    is_continuous,
+    label_array,
+    label_values,
+    refuse_many,
+)
 from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training_data import Problem
 from pboost.losses import Loss, LossName
@@ -222,6 +228,13 @@ def loss_of(y: object, task: Task | None) -> LossName:
 def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
     """Return the task, "classification" or "regression", checked against the loss."""
     takes_classes = loss.least <= -1
+    is_custom = not type(loss).__module__.startswith("pboost.")
+    if is_custom and not loss.is_regression and (task == REGRESSION or _is_continuous(y)):
+        name = type(loss).__name__
+        raise ValueError(
+            f"loss: expected is_regression = True in the class {name} for continuous targets, got "
+            "False"
+        )
     if task is None:
         is_soft = isinstance(y, SoftLabels) and takes_classes
         return REGRESSION if loss.is_regression and not is_soft else CLASSIFICATION
@@ -231,6 +244,12 @@ def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
     if task == CLASSIFICATION and not takes_classes:
         raise ValueError(f'task: expected "regression" with loss="{loss}", got {task!r}')
     return task
+
+
+def _is_continuous(y: object) -> bool:
+    """Return whether the targets are numbers that cannot be classes."""
+    labels = None if y is None or isinstance(y, SoftLabels) else label_array(y)
+    return labels is not None and labels.ndim == 1 and is_continuous(label_values(labels))
 
 
 def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, FloatArray]:

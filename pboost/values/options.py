@@ -13,6 +13,7 @@ Unpack[SizeOptions]``, so that editors and type checkers show their names and ty
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 import textwrap
@@ -33,11 +34,13 @@ from typing import (
 )
 
 from pboost.values import Progress, Seed, check_callback, check_choice, check_progress, shown
-from pboost.values.parameter_aliases import alias_hint
+from pboost.values.parameter_aliases import ELSEWHERE, alias_hint, owner_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Functions with these parameters do not add their name to a MulticlassError.
 OF_BUILDERS = {"fit", "base_learner", "model"}
+#: Options with a value for each row or feature, which are no examples of options.
+OF_ROWS = ("y_proba", "classes", "sample_weight", "categorical_features")
 #: Similarity from 0 to 1 above which an unknown option is treated as a typo.
 LIKE = 0.75
 #: Pattern of a parameter in a docstring with its names, type and description.
@@ -178,10 +181,11 @@ def entries_of(docstring: str | None) -> dict[str, str]:
 
 
 def builder(fit: Fit) -> Fit:
-    """Decorate a function that takes a group of options.
+    """Decorate a fit function, a function with a group of options, or another public function.
 
     The decorated function checks the options. For an unknown option the error suggests a similar
-    name, and for more than two classes it suggests another function.
+    name, and for more than two classes it suggests another function. For a missing argument, the
+    error describes the argument.
     """
     group = _group_of(fit)
     signature = inspect.signature(fit) if group is None else _declare(fit, group)
@@ -284,8 +288,49 @@ def _refuse_call(
     if takes_builder and not callable(first):
         raise TypeError(
             "fit: expected a fit function such as fit_cart as the first argument, got "
-            f"{shown(first)}"
+            f"{shown(first)}{_hint_unfitted(first)}"
         )
+    _refuse_positions(fit, arguments)
+    _refuse_missing(fit, arguments, options)
+
+
+def _refuse_positions(fit: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    """Raise TypeError for more positional arguments than the function has."""
+    parameters = _parameters(fit)
+    taken = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if len(arguments) <= len(taken):
+        return
+    surplus = arguments[len(taken)]
+    options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in OF_ROWS]
+    hint = f"pass options by name, such as {options[0]}={shown(surplus)}"
+    if isinstance(surplus, os.PathLike) or (isinstance(surplus, str) and "." in surplus):
+        hint = ELSEWHERE["path"]
+    raise TypeError(
+        f"{fit.__name__}: expected only {', '.join(taken)} without a name, got {len(arguments)} "
+        f"arguments; {hint}"
+    )
+
+
+def _refuse_missing(
+    fit: Callable[..., object], arguments: tuple[object, ...], options: Mapping[str, object]
+) -> None:
+    """Raise TypeError for an argument without a default that was not passed."""
+    entries = parameters_in(fit.__doc__)
+    for parameter in _parameters(fit)[len(arguments) :]:
+        is_named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if is_named and parameter.default is parameter.empty and parameter.name not in options:
+            kind, words = entries.get(parameter.name, ("a value", ""))
+            summary = " ".join(words.split()).partition(". ")[0].rstrip(".")
+            raise TypeError(
+                f"{parameter.name}: {fit.__name__} requires this argument: {kind}"
+                + f" ({summary})" * bool(summary)
+            )
+
+
+def _hint_unfitted(value: object) -> str:
+    """Return a hint to pass a fit function in place of a fitted model."""
+    is_fitted = hasattr(value, "predict") and not hasattr(value, "get_params")
+    return "; pass the fit function itself, not the model that it returns" if is_fitted else ""
 
 
 def check_fit(
@@ -376,6 +421,7 @@ def options_within(fit: object, options: Mapping[str, object]) -> dict[str, Any]
 def _no_fit(name: str, fit: object, caller: Callable[..., object]) -> TypeError:
     is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
     hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""
+    hint = hint or _hint_unfitted(fit)
     return TypeError(
         f"{name}: expected a function of X and y such as fit_cart, got {shown(fit)}" + hint
     )
@@ -412,6 +458,7 @@ def refuse_unknown(
     known: Collection[str],
     builder: str,
     caller: Callable[..., object] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> None:
     """Raise a TypeError for an unknown option. The message suggests a name.
 
@@ -425,6 +472,8 @@ def refuse_unknown(
         Name of the fit function.
     caller : callable, optional
         Function that passes the options on to the fit function.
+    renamed : mapping, optional
+        Options of fit functions that have another name in `known`.
     """
     takers, passed = {builder: known}, ""
     if caller is not None:
@@ -433,12 +482,12 @@ def refuse_unknown(
     for option in options:
         if option in known:
             continue
-        if peer_hint := alias_hint(option, takers):
+        if peer_hint := alias_hint(option, takers, renamed):
             raise TypeError(f"{option}: {peer_hint}")
         names = [name for names in takers.values() for name in names]
         near = get_close_matches(option, names, 1, cutoff=LIKE)
         listed = ", ".join(sorted({*known} - {"X", "y"}))
-        hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
+        hint = f"; did you mean {near[0]}?" if near else owner_hint(option) or f"; it has {listed}"
         raise TypeError(f"{option}: {builder}{passed} has no such option{hint}")
 
 

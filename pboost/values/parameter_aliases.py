@@ -7,17 +7,22 @@ from typing import NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
-    """Comma-separated names of an option in other libraries. A note describes differences."""
+    """Comma-separated names of an option in other libraries. A note describes differences.
+
+    `guesses` are names that no library has, but that users try.
+    """
 
     sklearn: str = ""
     lightgbm: str = ""
     xgboost: str = ""
     note: str = ""
     catboost: str = ""
+    guesses: str = ""
 
     def names(self) -> set[str]:
-        """Return the names in all libraries."""
-        return {name for names in (*self[:3], self.catboost) for name in names.split(", ")}
+        """Return the names in all libraries, and the guesses."""
+        names = (*self[:3], self.catboost, self.guesses)
+        return {name for several in names for name in several.split(", ")}
 
 
 _ROUNDS = "num_iterations, num_boost_round, n_estimators"
@@ -27,6 +32,7 @@ _BOOSTED = Peers(
     _ROUNDS,
     "num_boost_round, n_estimators, num_parallel_tree",
     catboost=_OF_CATBOOST,
+    guesses="n_trees, trees, ntree, n_rounds, rounds",
 )
 _LEAVES = Peers("max_leaf_nodes", "num_leaves, max_leaves", "max_leaves")
 _NODES = _LEAVES._replace(note="one less than the number of leaves")
@@ -119,7 +125,9 @@ PEERS = {
     "weak_learner": Peers(_ESTIMATOR, note="one of pb.weak, such as from_estimator"),
     "observation": NONE,
     "task": NONE,
-    "loss": Peers("loss", "objective", "objective", catboost="loss_function"),
+    "loss": Peers(
+        "loss", "objective", "objective", "", "loss_function", "fobj, obj, objective_function"
+    ),
     "learning_rate": Peers(
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
@@ -133,7 +141,7 @@ PEERS = {
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
-    "metric": Peers("scoring", "metric, eval_metric, feval", "eval_metric", "", "eval_metric"),
+    "metric": Peers("scoring", "metric, eval_metric, feval", "eval_metric, custom_metric", "", "eval_metric"),
     "greater_is_better": Peers("", "", "maximize"),
     "tol": Peers("tol", "early_stopping_min_delta"),
     "safeguard": NONE,
@@ -245,8 +253,80 @@ ELSEWHERE = {
     **dict.fromkeys(("quantile", "quantile_alpha"), "use loss=pb.losses.Quantile(0.9)"),
     "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile; there are no L1 penalties",
     **dict.fromkeys(
+    "scoring": "the metrics of cross_validate are the "
+    "attributes error, auc, log_loss and others; for other scores pass an estimator of pboost.sklearn to "
+    "sklearn.model_selection.cross_validate",
+    **dict.fromkeys(
         ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` to limit each row"
     ),
+    # options of prediction
+    **dict.fromkeys(
+        ("pred_contrib", "pred_contribs", "pred_interactions"),
+        "use pb.explain(model, row), or SHAP values with pb.export.to_shap(model)",
+    ),
+    **dict.fromkeys(("raw_score", "output_margin"), "use pb.decision_function(model, X)"),
+    "pred_leaf": "use pb.inspection.apply(model, X)",
+    **dict.fromkeys(
+        ("num_iteration", "start_iteration", "iteration_range", "ntree_limit", "ntree_end"),
+        "use pb.predict(pb.models.truncate(model, 10), X) for the first 10 trees",
+    ),
+    "path": "the function returns the exported model; write it to a file yourself, as in "
+    "file.write(pb.export.to_onnx(model).SerializeToString())",
+}
+#: Options that only gradient boosting has; a test compares them with the signatures.
+OF_GRADIENT_BOOSTING = frozenset(
+    {
+        "cost_tradeoff",
+        "histogram_precision",
+        "init",
+        "interaction_cst",
+        "l2_regularization",
+        "leaf_shrinkage",
+        "leaf_update",
+        "loss",
+        "max_delta_step",
+        "max_features_per_tree",
+        "min_child_weight",
+        "min_split_gain",
+        "monotonic_cst",
+        "multi_strategy",
+        "quality",
+        "random_strength",
+        "subsample",
+        "tree_comparisons",
+    }
+)
+_SAVE = "pb.save(model, path)"
+_IMPORTANCES = "pb.feature_importances(model)"
+_TO_SKLEARN = "an estimator of pboost.sklearn, which has methods like those of scikit-learn"
+#: What to use in place of methods and attributes that models of other libraries have.
+METHODS = {
+    **dict.fromkeys(("save", "save_model", "dump", "dump_model", "to_file"), _SAVE),
+    **dict.fromkeys(("load", "load_model"), "pb.load(path)"),
+    **dict.fromkeys(("fit", "score", "get_params", "set_params"), _TO_SKLEARN),
+    **dict.fromkeys(
+        ("feature_importances_", "feature_importances", "feature_importance", "get_score"),
+        _IMPORTANCES,
+    ),
+    **dict.fromkeys(("classes_", "n_classes_"), "model.classes"),
+    **dict.fromkeys(("feature_names_in_", "feature_name"), "model.feature_names"),
+    "n_features_in_": "model.n_features",
+    **dict.fromkeys(("n_estimators", "n_trees", "num_trees", "n_iter_"), "len(model)"),
+    **dict.fromkeys(("best_iteration", "best_iteration_", "best_ntree_limit"), "len(model)"),
+    "predict_log_proba": "numpy.log(pb.predict_proba(model, X))",
+    "staged_predict": "pb.staged_predict(model, X)",
+    "staged_predict_proba": "pb.staged_predict_proba(model, X)",
+    "explain": "pb.explain(model, row)",
+    "apply": "pb.inspection.apply(model, X)",
+    "decision_path": "pb.inspection.decision_path(model, X)",
+    "plot": "pb.plot.tree(model)",
+    "to_c": "pb.export.to_c(model, path)",
+    "to_json": "pb.export.to_json(model)",
+    "to_onnx": "pb.export.to_onnx(model)",
+    "to_sql": "pb.export.to_sql(model, table)",
+    "summary": "pb.describe(model)",
+    "calibrate": "pb.calibrate(model, X, y)",
+    "continue_fit": "pb.continue_fit(model, X, y)",
 }
 #: Pairs of a value and its purpose.
 Names: TypeAlias = Iterable[tuple[str, str]]
@@ -277,6 +357,15 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     "lossguide": (("best_first", ""),),
     "symmetrictree": (("symmetric", ""),),
     "hist": (("binned", ""),),
+    # kinds of models
+    **dict.fromkeys(
+        ["gbm", "gbdt", "gbrt", "lightgbm", "xgboost", "catboost", "gradient-boosting"],
+        (("gradient-boosting", ""), ("gradient_boosting", "")),
+    ),
+    **dict.fromkeys(
+        ["rf", "forest", "random-forest"], (("random-forest", ""), ("random_forest", ""))
+    ),
+    **dict.fromkeys(["tree", "decision-tree", "dt"], (("cart", ""),)),
 }
 
 
@@ -294,7 +383,9 @@ def value_here(value: object, choices: Collection[str], more: Names = ()) -> str
     return f"; did you mean {' or '.join(meanings)}?" if meanings else ""
 
 
-def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
+def alias_hint(
+    name: str, takers: Mapping[str, Collection[str]], renamed: Mapping[str, str] | None = None
+) -> str:
     """Return a hint for an option of another library, or "" if it is unknown.
 
     Parameters
@@ -303,16 +394,23 @@ def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
         Name of the option.
     takers : mapping
         Option names of each function to which the option may belong.
+    renamed : mapping, optional
+        Options of fit functions that have another name in `takers`, as in estimators.
     """
-    meant = [ours for ours, peers in PEERS.items() if ours != name and name in peers.names()]
+    renamed = renamed or {}
+    meant = [
+        ours
+        for ours, peers in PEERS.items()
+        if (name in renamed if ours == name else name in peers.names())
+    ]
     stump = next((option for option in (name, *meant) if option in OF_STUMPS), "")
     functions_by_hint: dict[str, list[str]] = {}
     for function, options in takers.items():
-        if ours := next((option for option in meant if option in options), ""):
+        if ours := next((o for o in meant if renamed.get(o, o) in options), ""):
             note = PEERS[ours].note
-            functions_by_hint.setdefault(f"`{ours}`" + f", {note}" * bool(note), []).append(
-                function
-            )
+            functions_by_hint.setdefault(
+                f"`{renamed.get(ours, ours)}`" + f", {note}" * bool(note), []
+            ).append(function)
         elif stump and "weak_learner" in options:
             hint = f"`{stump}` of `weak_learner`, as in weak_learner=pb.weak.stump({stump}=...)"
             functions_by_hint.setdefault(hint, []).append(function)
@@ -323,3 +421,23 @@ def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
     return "use " + ", or ".join(
         f"{hint} (in {' and '.join(f)})" for hint, f in functions_by_hint.items()
     )
+
+
+def owner_hint(name: str) -> str:
+    """Return a hint for an option that only gradient boosting has, or "" for other options.
+
+    The hint begins with "; " and is appended to a message. `name` can be the name of the option in
+    another library.
+    """
+    for ours in sorted(OF_GRADIENT_BOOSTING):
+        if name == ours or name in PEERS[ours].names():
+            return "; only gradient boosting has it" + f", as `{ours}`" * (name != ours)
+    return ""
+
+
+def method_hint(name: str) -> str:
+    """Return a hint for a method of other libraries that models do not have, or "".
+
+    The hint begins with "; " and is appended to a message.
+    """
+    return f"; use {METHODS[name]}" if name in METHODS else ""

@@ -228,7 +228,7 @@ target = X[:, 0] * X[:, 1] + rng.standard_t(2, 300)
 class Own(pb.losses.Loss):
     name, is_regression, is_newton = "own", True, True
     value, gradient = pb.losses.LogCosh.value, pb.losses.LogCosh.gradient
-    curvature = pb.losses.LogCosh.curvature
+    curvature, limit = pb.losses.LogCosh.curvature, pb.losses.LogCosh.limit
 
 options = {"n_estimators": 20, "leaf_shrinkage": 0.0, "max_depth": 3, "growth": "independent"}
 model = pb.fit_gradient_boosting(X, target, loss="log_cosh", **options)

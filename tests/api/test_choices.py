@@ -181,7 +181,7 @@ def test_choices_are_found():
 
 
 def test_lists_that_are_kept_twice_are_equal():
-    assert choices(LossName) == LOSSES.keys()
+    assert choices(LossName) == LOSSES.keys() - {"quantile"}  # requires a level
     assert tuple(IMPURITIES) == CRITERIA
 
 

@@ -7,8 +7,10 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import pboost as pb
 from pboost.cli.commands import builder
 from pboost.cli.parser import build_parser
 
@@ -82,3 +84,21 @@ def test_commands_that_are_shown_are_understood(call):
 
 def test_commands_are_found():
     assert not SCRIPT.exists() or len(commands()) > 10
+
+
+@pytest.mark.full
+def test_the_code_in_the_table_runs(figures, tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("onnx")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    X = pd.DataFrame({"age": np.arange(80.0) % 13, "monthly_fee": np.arange(80.0)})
+    y = (X["age"] > 4).astype(int)
+    X.assign(y=y).to_parquet("rows.parquet")
+    names = {"pb": pb, "pd": pd, "X": X, "y": y, "X_test": X, "files": ["rows.parquet"]}
+    names |= {"row": X.iloc[0].to_dict(), "model": pb.fit_gradient_boosting(X, y, n_estimators=2)}
+    code = re.findall(r"`((?:\w+, \w+, \w+ = )?(?:\w+\()?pb\.[^`]+\))`", figures.readme())
+    calls = [call for call in code if "pb.dask" not in call]  # a test of Dask needs workers
+    assert len(calls) > 12
+    for call in calls:
+        exec(call, dict(names))

@@ -151,7 +151,7 @@ def test_collections_of_dask(fit):
         def compute(self):
             raise AssertionError
 
-    with pytest.raises(TypeError, match=r"pass X\.compute\(\); see pboost\.dask for Dask coll"):
+    with pytest.raises(TypeError, match=r"; fit to pboost\.dask\.rows\(X, y\), predict"):
         fit(Frame(), truth(fit))
 
 

@@ -217,9 +217,12 @@ def test_quantile_loss_of_a_user():
         def gradient(self, y, f):
             return np.where(y > f, -0.9, 0.1)
 
-    y = np.arange(11.0)
-    actual = check_loss(Quantile()).constant(y, np.ones(11))
-    assert actual == pytest.approx(9.0, abs=1e-6)
+    class Limited(Quantile):
+        limit = 5.0
+
+    y = 1e6 * np.arange(11.0)
+    assert check_loss(Quantile()).constant(y, np.ones(11)) == pytest.approx(9e6, rel=1e-9)
+    assert check_loss(Limited()).constant(y, np.ones(11)) == 5.0
 
 
 class Shifted(Ramp):

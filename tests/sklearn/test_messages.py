@@ -47,6 +47,22 @@ def test_arguments_of_fit_that_are_parameters(name):
     assert "required positional argument" in told(model.fit)
 
 
+def test_wrong_names_and_text_in_arrays():
+    kind = estimators.GradientBoostingClassifier
+    assert told(kind, rng=0) == told(kind, rng=1) == "rng: use `random_state`"
+    assert told(kind, num_threads=2) == "num_threads: use `n_jobs`"
+    expected = "RandomForestClassifier has no such option; only gradient boosting has it"
+    assert told(estimators.RandomForestClassifier, quality=3) == f"quality: {expected}"
+    assert "pass the features first" in told(kind().fit, Y, X)
+    text = X.astype(object)
+    text[:, 1] = "north"
+    for table in (text, text.tolist()):
+        message = "X: column 1 is not numeric; pass categorical_features=[1] to Gradient"
+        assert told(kind().fit, table, Y).startswith(message)
+    assert told(kind(n_estimators=1).fit(X, Y).predict, text).startswith("X: column 1 is not num")
+    assert kind(n_estimators=1, categorical_features=[1]).fit(text, Y).predict(text).shape == (60,)
+
+
 def test_budgets_and_errors_from_within():
     model = estimators.BudgetClassifier()
     assert told(model.fit, X, Y, categorical_feature=[0]).startswith(

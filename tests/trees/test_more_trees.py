@@ -352,6 +352,14 @@ def test_what_is_no_fit_is_refused():
         pb.continue_fit(model.trees, X, y, n_estimators=1)
     with pytest.raises(ValueError, match="which a model does not store"):
         pb.continue_fit(model, X, y, n_estimators=1)
+    validations = (
+        (None, "fitted without validation"),
+        (0.2, r"fitted with validation=0\.2; pass all"),
+    )
+    for validation, message in validations:
+        model = pb.fit_gradient_boosting(X, y, n_estimators=3, validation=validation, rng=0)
+        with pytest.raises(ValueError, match=message):
+            pb.continue_fit(model, X, y, n_estimators=1, validation=(X, y))
     with pytest.raises(
         TypeError, match="RandomForest and GradientBoostingModel are supported, too"
     ):

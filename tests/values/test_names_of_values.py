@@ -17,7 +17,6 @@ LOSSES = {
     "reg:squarederror": "'squared_error'",
     "l1": "'absolute_error'",
     "l2": "'squared_error'",
-    "pinball": "'quantile'",
     "Poisson": "'poisson'",
     "count:poisson": "'poisson'",
     "binary": "'log_loss'",

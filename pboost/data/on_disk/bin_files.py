@@ -59,11 +59,13 @@ from pboost.values import (
     check_flag,
     check_integer,
 )
+from pboost.values.options import builder
 
 #: With more distinct values than this, y is assumed to be a regression target.
 MOST_LABELS = 10_000
 
 
+@builder
 def bin_files(
     source: object,
     folder: str | os.PathLike[str],

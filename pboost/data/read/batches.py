@@ -309,7 +309,8 @@ def _split(item: object, target: str | None, weight: str | None, k: int) -> Batc
         if not isinstance(item, tuple) or len(item) not in (2, 3):
             raise TypeError(
                 f"batch {k}: expected a tuple (X, y) or (X, y, weights), got {shown(item)}; for "
-                "batches with named columns pass target="
+                "files, record batches and data frames pass target= with the name of the target "
+                "column"
             )
         X, y, *weights = item
         return Batch(X, y, weights[0] if weights else None)

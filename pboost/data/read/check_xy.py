@@ -33,7 +33,7 @@ from pboost.data.read.table import (
     named_columns,
     positions,
 )
-from pboost.values import INT32_MAX, Array, TableLike, Task, as_array, first_false
+from pboost.values import INT32_MAX, Array, TableLike, Task, as_array, first_false, shown
 from pboost.values.options import MulticlassError
 
 #: Number of rows checked at a time, to save memory.
@@ -582,6 +582,11 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] |
 
 def weights_of_some(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """Return the weights of a part of the rows, which may all be 0; see `as_weights`."""
+    if isinstance(sample_weight, str):
+        raise TypeError(
+            f"sample_weight: expected one number per row, got {shown(sample_weight)}; for classes "
+            "of equal weight pass pb.data.balanced_weights(y)"
+        )
     weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), got {weights.shape}")

@@ -58,11 +58,14 @@ def is_frame(X: TableLike) -> bool:
     """Return whether `X` is a data frame; raise TypeError for a lazy data frame."""
     if isinstance(X, np.ndarray):
         return False
-    for ask, other in (("collect", ""), ("compute", "; see pboost.dask for Dask collections")):
-        if hasattr(type(X), ask):
-            raise TypeError(
-                f"X: expected rows in memory, got a {type(X).__name__}; pass X.{ask}(){other}"
-            )
+    if hasattr(type(X), "collect"):
+        raise TypeError(f"X: expected rows in memory, got a {type(X).__name__}; pass X.collect()")
+    if hasattr(type(X), "compute"):
+        raise TypeError(
+            f"X: expected rows in memory, got a Dask {type(X).__name__}; fit to "
+            "pboost.dask.rows(X, y), predict with pboost.dask.predict(model, X), or pass "
+            "X.compute()"
+        )
     return hasattr(X, "columns")
 
 
@@ -256,8 +259,9 @@ def refuse_path(X: TableLike) -> None:
     if isinstance(X, str | bytes | os.PathLike):
         raise TypeError(
             f"X: expected a matrix or a data frame, got the path {shown(os.fspath(X))}; read the "
-            "file first, for example with pandas.read_csv or pandas.read_parquet; for a fit to "
-            "files larger than memory, pass the columns of pb.data.bin_files or open_columns"
+            "file first, for example with pandas.read_csv or pandas.read_parquet; for files larger "
+            "than memory, fit to the columns of pb.data.bin_files or open_columns, and predict the "
+            "batches of pyarrow.dataset.dataset(path).to_batches()"
         )
 
 
