@@ -23,7 +23,9 @@ def compile_trees(
     factor: Array,
     value: Array,
 ) -> None: ...
-def work_size(max_depth: int, n_points: int, n_used: int, n_outputs: int) -> int: ...
+def work_size(
+    max_depth: int, n_points: int, n_used: int, n_outputs: int, with_pairs: bool
+) -> int: ...
 def add_values(
     X: Array,
     used: Array,
@@ -31,6 +33,7 @@ def add_values(
     max_depth: int,
     start: int,
     stop: int,
-    work: Array,
-    out: Array,
+    memory: Array,
+    out: Array | None,
+    pairs: Array | None = None,
 ) -> None: ...

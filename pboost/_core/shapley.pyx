@@ -16,6 +16,7 @@ cdef extern from "shapley.h":
         TURN "PBOOST_TURN"
         CLOSE "PBOOST_CLOSE"
         PAIR "PBOOST_PAIR"
+        AGAIN "PBOOST_AGAIN"
         FEW_LANES "PBOOST_FEW_LANES"
         LANES "PBOOST_LANES"
         TO_FIRST "PBOOST_TO_FIRST"
@@ -47,19 +48,25 @@ cdef extern from "shapley.h":
         const Op* op
         const double* factor
         const double* value
+        const double* weight
         const uint64_t* sets
         int32_t n_ops
         int32_t n_points
     ctypedef struct Work "pboost_shapley_work":
         double* path
         double* below
-        int64_t* side
-        int64_t* met
+        int64_t* to
+        double* part
+        double* gain
+        int32_t* feature
+        double* pairs
+        Py_ssize_t n_features
     ctypedef void (*ShapleyKernel "pboost_shapley_kernel")(
         const Program*, const Work*, const double*, double*, Py_ssize_t) noexcept nogil
     ctypedef struct Kernels "pboost_shapley_kernels":
         ShapleyKernel few
         ShapleyKernel many
+        ShapleyKernel pairs
     Kernels choose_shapley "pboost_choose_shapley"(int level) noexcept nogil
 
 # Columns of `plan`. The first four are computed by `measure`, the others are sums of them.
@@ -76,6 +83,7 @@ cdef enum:
 
 cdef enum:
     CHUNK = 128  # number of rows that are evaluated together for one tree
+    LINE = 64  # bytes of a cache line, to which vectors are aligned
 
 POINTS, OPS, FIRST, PLAN_SIZE = N_POINTS, N_OPS, FIRST_OP, N_COLUMNS
 CHUNK_ROWS = CHUNK
@@ -186,7 +194,7 @@ def measure(
                 if kind < 0:
                     break
                 plan[t, N_OPS] += 1
-                plan[t, N_SPLITS] += kind == OPEN or kind == PAIR
+                plan[t, N_SPLITS] += kind == OPEN
                 n_leaves += kind == LEAF
                 n_pairs += kind == PAIR
                 if kind == PAIR or kind == OPEN:
@@ -261,6 +269,7 @@ def compile_trees(
     cdef double* values
     cdef double[2] below
     cdef uint8_t[::1] frames = bytearray((max_depth + 1) * sizeof(Frame))
+    cdef double[::1] pair = memoryview(bytearray((len(point) * N_FACTORS + 2) * sizeof(double))).cast("d")
     cdef int64_t at, n_splits
     for t in range(plan.shape[0]):
         tree = trees_at(root, feature, children, frames, t)
@@ -276,10 +285,14 @@ def compile_trees(
                 if kind < 0:
                     break
                 node = root[t] + f.node
-                op.kind, op.level, op.feature, op.above = kind, here, f.feature, f.above
+                op.kind, op.level, op.above = kind, here, 0
+                op.feature = 0 if kind == LEAF else f.feature
+                if kind != LEAF and f.above >= 0:
+                    op.kind += AGAIN
+                    op.above = 2 * f.above + (tree.frame[f.above].phase == 2)
                 op.is_second = here > 0 and tree.frame[here - 1].phase == 2
                 op.threshold, op.set, op.missing = threshold[node], category_set[node], missing[node]
-                op.split, op.value = 0, at
+                op.split, op.value, f.split = 0, at, f.split if kind == TURN or kind == CLOSE else 0
                 if kind == LEAF:
                     for k in range(n_outputs):
                         values[k * plan[t, N_VALUES] + at] = leaf_value[node, k]
@@ -288,7 +301,7 @@ def compile_trees(
                     continue
                 first, second = root[t] + children[node, 0], root[t] + children[node, 1]
                 below[0], below[1] = share[first], share[second]
-                if kind == OPEN or kind == PAIR:
+                if kind == OPEN:
                     f.split = n_splits
                     n_splits += n * N_FACTORS + 2
                     set_split(&point[places], &weight[places], n, below, tree.frame, f, splits + f.split)
@@ -296,8 +309,9 @@ def compile_trees(
                 if kind == OPEN or kind == TURN:
                     f.reach = below[kind == TURN] * (1.0 if f.above < 0 else tree.frame[f.above].reach)
                 elif kind == PAIR:
+                    set_split(&point[places], &weight[places], n, below, tree.frame, f, &pair[0])
                     for k in range(n_outputs):
-                        set_pair(splits + f.split, n, leaf_value[first, k], leaf_value[second, k],
+                        set_pair(&pair[0], n, leaf_value[first, k], leaf_value[second, k],
                                  values + k * plan[t, N_VALUES] + at)
                     at += n * N_OF_PAIR + 1
                 op += 1
@@ -311,6 +325,7 @@ cdef struct Rows:
     Py_ssize_t n_outputs
     double* tile
     double* total  # (n_outputs, n_used, stride)
+    double* pairs  # (n_outputs, n_used, n_used, FEW_LANES), or NULL
 
 
 cdef void load_chunk(const Rows* rows, Py_ssize_t first, Py_ssize_t n, Py_ssize_t stride) noexcept nogil:
@@ -339,9 +354,16 @@ cdef void store_chunk(const Rows* rows, Py_ssize_t n, Py_ssize_t stride, double*
 
 
 cdef void run_tree(
-    const Program* tree, const Work* work, const double* tile, double* total, Py_ssize_t stride
+    const Program* tree, Work* work, const Rows* rows, Py_ssize_t output, Py_ssize_t stride
 ) noexcept nogil:
+    """Add the values of a tree to an output of the rows of a chunk."""
     cdef Py_ssize_t r = 0
+    cdef const double* tile = rows.tile
+    cdef double* total = rows.total + output * rows.n_used * stride
+    if rows.pairs != NULL:
+        work.pairs = rows.pairs + output * rows.n_used * rows.n_used * FEW_LANES
+        kernels.pairs(tree, work, tile, total, stride)
+        return
     while r + LANES <= stride:
         kernels.many(tree, work, tile + r, total + r, stride)
         r += LANES
@@ -350,57 +372,112 @@ cdef void run_tree(
         r += FEW_LANES
 
 
-def work_size(Py_ssize_t max_depth, Py_ssize_t n_points, Py_ssize_t n_used, Py_ssize_t n_outputs):
+cdef void store_pairs(const Rows* rows, Py_ssize_t n, double* out) noexcept nogil:
+    """Copy the interactions of n rows to `out`, (n, d, d, n_outputs).
+
+    The interaction of a feature with itself is the rest of its Shapley value.
+    """
+    cdef Py_ssize_t r, i, j, k, m = rows.n_used, d = rows.d
+    cdef const double* pair
+    cdef double* to
+    cdef double half, rest
+    for r in range(n):
+        for k in range(rows.n_outputs):
+            pair = rows.pairs + k * m * m * FEW_LANES + r
+            to = out + r * d * d * rows.n_outputs + k
+            for i in range(m):
+                rest = rows.total[(k * m + i) * FEW_LANES + r]
+                for j in range(m):
+                    if i != j:
+                        half = 0.5 * (pair[(i * m + j) * FEW_LANES] + pair[(j * m + i) * FEW_LANES])
+                        to[(rows.used[i] * d + rows.used[j]) * rows.n_outputs] = half
+                        rest -= half
+                to[(rows.used[i] * d + rows.used[i]) * rows.n_outputs] = rest
+
+
+def work_size(
+    Py_ssize_t max_depth, Py_ssize_t n_points, Py_ssize_t n_used, Py_ssize_t n_outputs, bint with_pairs
+):
     """Return the length of the working memory of `add_values`."""
-    return (max_depth + 1) * LANES * (3 * n_points + 2) + n_used * CHUNK * (1 + n_outputs)
+    cdef Py_ssize_t n_levels = max_depth + 1
+    cdef Py_ssize_t size = LINE + n_levels * LANES * (3 * n_points + 2) + n_used * CHUNK * (1 + n_outputs)
+    if with_pairs:
+        size += (n_levels + 1) * n_points * FEW_LANES + n_levels + n_used * n_used * n_outputs * FEW_LANES
+    return size
+
+
+cdef Work divide(
+    double* at, Rows* rows, Py_ssize_t n_levels, Py_ssize_t n_points, bint with_pairs
+) noexcept nogil:
+    """Divide the working memory."""
+    cdef Work work
+    work.path = <double*>((<size_t>at + LINE - 1) // LINE * LINE)
+    work.below = work.path + n_levels * LANES * n_points
+    work.to = <int64_t*>(work.below + 2 * n_levels * LANES * n_points)
+    rows.tile = <double*>(work.to + 2 * n_levels * LANES)
+    rows.total = rows.tile + rows.n_used * CHUNK
+    rows.pairs = NULL
+    work.n_features = rows.n_used
+    if with_pairs:
+        work.part = rows.total + rows.n_used * CHUNK * rows.n_outputs
+        work.gain = work.part + n_points * FEW_LANES
+        rows.pairs = work.gain + n_levels * n_points * FEW_LANES
+        work.feature = <int32_t*>(rows.pairs + rows.n_used * rows.n_used * rows.n_outputs * FEW_LANES)
+    return work
 
 
 def add_values(
     const double[:, ::1] X, const int32_t[::1] used, program, int max_depth, Py_ssize_t start, Py_ssize_t stop,
-    double[::1] work, double[:, :, ::1] out
+    double[::1] memory, double[:, :, ::1] out, double[:, :, :, ::1] pairs=None
 ):
     """Compute the Shapley values of the rows start, ..., stop - 1.
 
     `used` (n_used,): the features that the trees use; features of trees are indices in this list. `program`:
-    plan, ops, factor and value of `compile_trees`, and category sets (n_sets, 4). WORK work (work_size,). OUT
-    out (n, d, n_outputs), which is only written for used features.
+    plan, ops, factor and value of `compile_trees`, quadrature weights, and category sets (n_sets, 4). WORK
+    memory (work_size,). OUT out (n, d, n_outputs), or instead pairs (n, d, d, n_outputs): interactions. They
+    are only written for used features.
     """
     cdef const int64_t[:, ::1] plan = program[0]
     cdef const Op* op = <const Op*>to_read(program[1], sizeof(Op))
-    cdef const double[::1] factor = program[2], value = program[3]
-    cdef const uint64_t[:, ::1] sets = program[4]
+    cdef const double[::1] factor = program[2], value = program[3], weight = program[4]
+    cdef const uint64_t[:, ::1] sets = program[5]
     cdef Program tree
-    cdef Work memory
+    cdef Work work
     cdef Rows rows
-    cdef Py_ssize_t i = start, t, k, n, stride, n_points = 1, target, n_levels = max_depth + 1
+    cdef bint with_pairs = pairs is not None
+    cdef Py_ssize_t i = start, t, k, n, stride, n_points = 1, target, size
+    cdef Py_ssize_t d = X.shape[1], chunk = FEW_LANES if with_pairs else CHUNK
     for t in range(plan.shape[0]):
         n_points = max(n_points, plan[t, N_POINTS])
-    if (out.shape[0] != X.shape[0] or out.shape[1] != X.shape[1] or not 0 <= start <= stop <= X.shape[0]
-            or work.shape[0] < work_size(max_depth, n_points, used.shape[0], out.shape[2])):
+    rows.n_outputs = pairs.shape[3] if with_pairs else out.shape[2]
+    if ((pairs.shape[0] if with_pairs else out.shape[0]) != X.shape[0]
+            or (pairs.shape[1] if with_pairs else out.shape[1]) != d or (with_pairs and pairs.shape[2] != d)
+            or not 0 <= start <= stop <= X.shape[0]
+            or memory.shape[0] < work_size(max_depth, n_points, used.shape[0], rows.n_outputs, with_pairs)):
         raise ValueError("add_values: arrays of different sizes")
     if used.shape[0] == 0 or start == stop:
         return
-    rows.X, rows.d, rows.used, rows.n_used = &X[0, 0], X.shape[1], &used[0], used.shape[0]
-    rows.n_outputs = out.shape[2]
-    memory.path = &work[0]
-    memory.below = memory.path + n_levels * LANES * n_points
-    memory.side = <int64_t*>(memory.below + 2 * n_levels * LANES * n_points)
-    memory.met = memory.side + n_levels * LANES
-    rows.tile = <double*>(memory.met + n_levels * LANES)
-    rows.total = rows.tile + rows.n_used * CHUNK
+    rows.X, rows.d, rows.used, rows.n_used = &X[0, 0], d, &used[0], used.shape[0]
+    work = divide(&memory[0], &rows, max_depth + 1, n_points, with_pairs)
+    size = rows.n_used * rows.n_used * rows.n_outputs * FEW_LANES
     tree.sets = &sets[0, 0] if sets.shape[0] else NULL
     with nogil:
         while i < stop:
-            n = min(<Py_ssize_t>CHUNK, stop - i)
+            n = min(chunk, stop - i)
             stride = (n + FEW_LANES - 1) // FEW_LANES * FEW_LANES
             load_chunk(&rows, i, n, stride)
+            if with_pairs:
+                memset(rows.pairs, 0, size * sizeof(double))
             for t in range(plan.shape[0]):
                 tree.op, tree.factor = op + plan[t, FIRST_OP], &factor[0] + plan[t, FIRST_FACTOR]
                 tree.n_ops, tree.n_points = <int32_t>plan[t, N_OPS], <int32_t>plan[t, N_POINTS]
+                tree.weight = &weight[0] + tree.n_points * (tree.n_points - 1) // 2
                 target = plan[t, TARGET]
                 for k in range(rows.n_outputs if target < 0 else 1):
                     tree.value = &value[0] + plan[t, FIRST_VALUE] + k * plan[t, N_VALUES]
-                    run_tree(&tree, &memory, rows.tile,
-                             rows.total + (k if target < 0 else target) * rows.n_used * stride, stride)
-            store_chunk(&rows, n, stride, &out[i, 0, 0])
+                    run_tree(&tree, &work, &rows, k if target < 0 else target, stride)
+            if with_pairs:
+                store_pairs(&rows, n, &pairs[i, 0, 0, 0])
+            else:
+                store_chunk(&rows, n, stride, &out[i, 0, 0])
             i += n

@@ -14,11 +14,11 @@ from pboost.models.as_trees import as_tree_ensemble
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.evaluate.shapley import PathProgram, compile_paths
-from pboost.models.tree_ensemble import TreeEnsemble
 from pboost.values import (
     FloatArray,
     TableLike,
     check_choice,
+    check_flag,
     check_integer,
     freeze,
     install_hint,
@@ -40,6 +40,9 @@ class ShapValues:
     base_values : float, or ndarray of float64, shape (J,)
         The expected prediction. For each row, `base_values` and the sum of `values` over the
         features add up to the prediction.
+    interaction_values : ndarray of float64, shape (n, d, d) or (n, d, d, J), or None
+        Half of the interaction of each pair of features, and on the diagonal the rest of the
+        Shapley value of a feature. Sums over the second or third axis are `values`.
     data : ndarray of float64, shape (n, d)
         The rows as numbers: category codes for categorical features, and NaN for missing values.
     feature_names : sequence of str
@@ -56,6 +59,7 @@ class ShapValues:
     feature_names: Sequence[str]
     classes: tuple[object, ...] = ()
     explained: str = "decision value"
+    interaction_values: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -98,6 +102,7 @@ def shap_values(
     *,
     method: ShapMethod = "auto",
     background: TableLike | None = None,
+    interactions: bool = False,
     max_nodes: int = 100_000,
     n_threads: int | None = None,
 ) -> ShapValues:
@@ -120,6 +125,9 @@ def shap_values(
     background : array_like of shape (m, d), or data frame, optional
         Rows that are counted at each node to obtain its weight. By default, nodes have their
         training weights. Decision graphs do not store training weights and need `background`.
+    interactions : bool
+        Whether to compute ``interaction_values`` too, one value for each pair of features. They
+        need memory for n * d * d numbers, and more time.
     max_nodes : int
         Maximum number of nodes of the trees of decision graphs, see `models.as_tree_ensemble`.
     n_threads : int or None
@@ -129,8 +137,8 @@ def shap_values(
     Returns
     -------
     ShapValues
-        ``values`` (n, d) or (n, d, J), ``base_values`` and ``data``. ``explanation()`` converts
-        them for the plots of the package shap.
+        ``values`` (n, d) or (n, d, J), ``base_values``, ``data`` and ``interaction_values``.
+        ``explanation()`` converts them for the plots of the package shap.
 
     Raises
     ------
@@ -176,10 +184,12 @@ def shap_values(
     check_model(model)
     check_choice("method", method, METHODS)
     max_nodes = check_integer("max_nodes", max_nodes, min_value=1)
+    with_pairs = check_flag("interactions", interactions)
     program = path_program(summed(model), background, max_nodes)
     rows = program.trees.rows(X)
-    values, base = as_scores(model, program.values(rows, n_threads), program.base)
-    return explained_by(model, program.trees, rows, values, base)
+    values = program.values(rows, n_threads)
+    pairs = program.interactions(rows, n_threads) if with_pairs else None
+    return explained_by(model, program, rows, values, pairs)
 
 
 def summed(model: Model) -> Model:
@@ -213,27 +223,44 @@ def path_program(model: Model, background: TableLike | None, max_nodes: int) -> 
     return program
 
 
-def as_scores(model: Model, values: FloatArray, base: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Convert values (n, d, J) and base values (J,) to the space of calibrated decision values."""
-    if not isinstance(model, CalibratedModel):
-        return values, base
-    if len(base) == 2:  # class shares
-        values, base = values[..., 1:] - values[..., :1], base[1:] - base[:1]
-    return values * (model.slope / 2), (base * model.slope + model.intercept) / 2
-
-
 def explained_by(
-    model: Model, trees: TreeEnsemble, rows: FloatArray, values: FloatArray, base: FloatArray
+    model: Model,
+    program: PathProgram,
+    rows: FloatArray,
+    values: FloatArray,
+    pairs: FloatArray | None,
 ) -> ShapValues:
-    """Return the record of Shapley values (n, d, J)."""
+    """Return the record of Shapley values (n, d, J) and interactions (n, d, d, J)."""
+    base, explained = program.base, "decision value"
+    if isinstance(model, CalibratedModel):
+        values, pairs = (
+            in_log_odds(model, values),
+            None if pairs is None else in_log_odds(model, pairs),
+        )
+        base = in_log_odds(model, base) + model.intercept / 2
+    elif model.classes is None:
+        explained = "prediction"
+    elif program.trees.link == "shares":
+        explained = "share"
     is_single = len(base) == 1
-    classes = () if is_single or model.classes is None else tuple(model.classes.tolist())
-    explained = "share" if trees.link == "shares" and not is_single else "decision value"
+
+    def kept(values: FloatArray) -> FloatArray:
+        return freeze(values[..., 0] if is_single else values, np.float64)
+
     return ShapValues(
-        freeze(values[..., 0] if is_single else values, np.float64),
+        kept(values),
         float(base[0]) if is_single else freeze(base, np.float64),
         freeze(rows, np.float64),
         ColumnNames(model.feature_names, model.n_features, model.table),
-        classes,
-        "prediction" if model.classes is None else explained,
+        () if is_single or model.classes is None else tuple(model.classes.tolist()),
+        explained,
+        None if pairs is None else kept(pairs),
     )
+
+
+def in_log_odds(model: CalibratedModel, values: FloatArray) -> FloatArray:
+    """Scale values (..., J) of a binary model to its calibrated half log odds (..., 1)."""
+    if values.shape[-1] == 2:  # class shares
+        values = values[..., 1:] - values[..., :1]
+    scaled: FloatArray = values * (model.slope / 2)
+    return scaled

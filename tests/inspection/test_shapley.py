@@ -50,6 +50,20 @@ def test_values_are_shapley_values_and_add_up(kind):
     np.testing.assert_array_equal(shap.data, rows)
 
 
+@pytest.mark.parametrize("kind", ["cart, three", "tree", "softmax", "forest", "nothing to learn"])
+def test_interactions_are_interaction_values(kind):
+    background = background_of(kind)
+    trees = pb.models.as_tree_ensemble(made(kind), background)
+    rows = rows_for(made(kind), 12)
+    shap = shap_of(kind, rows, background=background, interactions=True)
+    pairs = shap.interaction_values.reshape(12, trees.n_features, trees.n_features, -1)
+    values = shap.values.reshape(12, trees.n_features, -1)
+    assert_close(pairs.sum(axis=1), values, trees)
+    np.testing.assert_array_equal(pairs, np.swapaxes(pairs, 1, 2))
+    for row, parts in zip(rows[-2:], pairs[-2:], strict=True):
+        assert_close(parts, twin.interaction_values(trees, row), trees)
+
+
 @pytest.fixture(scope="module")
 def deep():
     """A forest whose paths compare more than 16 features, and rows."""
@@ -79,6 +93,12 @@ def test_values_do_not_depend_on_threads_rows_or_simd_level(deep, monkeypatch):
         shapley.use_simd_level(level)
         np.testing.assert_array_equal(pb.shap_values(model, X[:45]).values, expected[:45])
     shapley.use_simd_level(2)
+    few = X[:9]
+    expected = pb.shap_values(model, few, interactions=True, n_threads=1)
+    for n in (2, 3):
+        actual = pb.shap_values(model, few, interactions=True, n_threads=n)
+        np.testing.assert_array_equal(actual.interaction_values, expected.interaction_values)
+    np.testing.assert_allclose(expected.interaction_values.sum(axis=1), expected.values, atol=1e-12)
 
 
 def test_trees_are_compiled_once(monkeypatch):
@@ -117,6 +137,7 @@ def test_models_that_are_refused():
         pb.shap_values(made("one tree a round"), np.full((1, 2), np.inf))
 
 
+@pytest.mark.full  # shap is slow to import
 def test_explanation_of_shap():
     pytest.importorskip("shap", reason="shap is not installed")
     shap = shap_of("softmax", rows_for(made("softmax"), 5))

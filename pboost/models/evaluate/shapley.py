@@ -37,22 +37,38 @@ class PathProgram:
 
     def values(self, rows: FloatArray, n_threads: int | None) -> FloatArray:
         """Return the Shapley values (n, d, J) of rows (n, d), see `TreeEnsemble.rows`."""
+        out = np.zeros((*rows.shape, len(self.base)))
+        self._run(rows, n_threads, out, None)
+        return out
+
+    def interactions(self, rows: FloatArray, n_threads: int | None) -> FloatArray:
+        """Return the interaction values (n, d, d, J) of rows (n, d)."""
+        pairs = np.zeros((*rows.shape, rows.shape[1], len(self.base)))
+        self._run(rows, n_threads, None, pairs)
+        return pairs
+
+    def _run(
+        self,
+        rows: FloatArray,
+        n_threads: int | None,
+        out: FloatArray | None,
+        pairs: FloatArray | None,
+    ) -> None:
         n, plan, n_outputs = len(rows), self.arrays[0], len(self.base)
-        out = np.zeros((*rows.shape, n_outputs))
         n_points = int(plan[:, shapley.POINTS].max(initial=1))
-        size = shapley.work_size(self.max_depth, n_points, len(self.used), n_outputs)
+        with_pairs = pairs is not None
+        size = shapley.work_size(self.max_depth, n_points, len(self.used), n_outputs, with_pairs)
+        trees = self.used, self.arrays, self.max_depth
 
         def work(start: int, stop: int) -> None:
-            memory = np.empty(size)
-            shapley.add_values(
-                rows, self.used, self.arrays, self.max_depth, start, stop, memory, out
-            )
+            shapley.add_values(rows, *trees, start, stop, np.empty(size), out, pairs)
 
         n_ops = int((plan[:, shapley.POINTS] * plan[:, shapley.OPS]).sum())
         cells = 1 + n_ops * (n_outputs if self.trees.target is None else 1) // OPS_PER_CELL
+        if with_pairs:
+            cells = cells * (1 + self.max_depth) + len(self.used) ** 2 * n_outputs
         with Workers(n_threads, n * cells) as workers:
             workers.run(work, n, shapley.CHUNK_ROWS, cells)
-        return out
 
 
 def compile_paths(trees: TreeEnsemble) -> PathProgram:
@@ -72,7 +88,7 @@ def compile_paths(trees: TreeEnsemble) -> PathProgram:
     plan[:, -1] = -1 if trees.target is None else trees.target
     program = (
         np.empty(ends[-1, 0], dtype=f"V{shapley.OP_BYTES}"),
-        *(np.empty(size) for size in ends[-1, 1:]),
+        *(np.empty(max(1, size)) for size in ends[-1, 1:]),
     )
     share = shares_of_parents(trees)
     missing = np.zeros(trees.n_nodes, np.uint8) if trees.missing is None else trees.missing
@@ -80,10 +96,10 @@ def compile_paths(trees: TreeEnsemble) -> PathProgram:
         *(trees.root, feature, trees.children, trees.threshold),
         *(missing, trees.category_set, np.ascontiguousarray(value), share),
     )
-    points = quadrature(int(n_points.max()))
-    shapley.compile_trees(nodes, *points, max_depth, plan, *program)
+    point, weight = quadrature(max(1, int(n_points.max())))
+    shapley.compile_trees(nodes, point, weight, max_depth, plan, *program)
     base = trees.bias + expected_values(trees, share)
-    arrays = (plan, *program, trees.sets)
+    arrays = (plan, *program, weight, trees.sets)
     return PathProgram(trees, used.astype(np.int32), base, max_depth, arrays)
 
 
@@ -93,7 +109,7 @@ def quadrature(max_points: int) -> tuple[FloatArray, FloatArray]:
     The rules with 1, 2, ..., `max_points` points come one after another.
     """
     rules = [np.polynomial.legendre.leggauss(k) for k in range(1, max_points + 1)]
-    point, weight = np.concatenate(rules, axis=1) if rules else np.empty((2, 0))
+    point, weight = np.concatenate(rules, axis=1)
     return (point + 1.0) / 2.0, weight / 2.0
 
 
