@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pboost.inspection.explanation import explain as explain
     from pboost.inspection.hyperparameter_ranges import search_space as search_space
     from pboost.inspection.importance import feature_importances as feature_importances
+    from pboost.inspection.shapley_values import shap_values as shap_values
     from pboost.models.base import decision_function as decision_function
     from pboost.models.base import describe as describe
     from pboost.models.base import predict as predict
@@ -81,6 +82,7 @@ _NAMES = {
     "pboost.inspection.error_bounds": "error_bound prediction_sets risk_threshold",
     "pboost.inspection.importance": "feature_importances",
     "pboost.inspection.hyperparameter_ranges": "search_space",
+    "pboost.inspection.shapley_values": "shap_values",
     "pboost.models.base": (
         "decision_function describe predict predict_proba prediction_cost "
         "staged_decision_function staged_predict staged_predict_proba"

@@ -13,8 +13,14 @@ from pboost.data.read.table import MOST_LEVELS
 from pboost.export.onnx_treelite import needed
 from pboost.models.as_trees import as_trees
 from pboost.models.base import Model
-from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
-from pboost.values import FloatArray, TableLike, check_integer
+from pboost.models.tree_ensemble import (
+    LEAF,
+    NO_SET,
+    TreeEnsemble,
+    positive_weights,
+    values_of_sum,
+)
+from pboost.values import TableLike, check_integer
 
 
 class Runs(NamedTuple):
@@ -128,9 +134,6 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
 
 
 # Export to shap and shapiq
-
-#: Minimum weight of a node, relative to its tree. TreeSHAP does not accept empty leaves.
-LEAST = 2.0**-30
 
 
 def to_shap(
@@ -267,22 +270,3 @@ def to_shapiq(
         values = tree["values"][:, column] + more
         shapiq_trees.append(make(values=values, **{name: np.array(tree[name]) for name in names}))
     return shapiq_trees
-
-
-def values_of_sum(trees: TreeEnsemble) -> FloatArray:
-    """Return the contribution of each node to the J decision values, shape (n_nodes, J)."""
-    value = trees.value
-    if trees.target is not None:
-        of = trees.by_node(trees.target)
-        value = np.where(of[:, None] == np.arange(trees.n_values), value, 0.0)
-    return value / trees.n_trees if trees.aggregation == "mean" else value
-
-
-def positive_weights(trees: TreeEnsemble) -> FloatArray:
-    """Return positive node weights. Each weight is the sum of the weights of the children."""
-    assert trees.weight is not None
-    start = trees.start
-    weight = np.maximum(trees.weight, LEAST * np.maximum(trees.weight[start], LEAST))
-    for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():  # children first
-        weight[node] = weight[trees.children[node] + start[node]].sum()
-    return weight

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pboost.export.shap_trees import values_of_sum
 from pboost.models.as_trees import as_trees
 from pboost.models.base import Model
 from pboost.models.text import MOST
-from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble
+from pboost.models.tree_ensemble import LEAF, NO_SET, TreeEnsemble, values_of_sum
 from pboost.values import FloatArray, shown
 
 #: Number of digits that identify a float64, even if a database does not round to nearest.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pboost.inspection.margin_distribution import margins as margins
     from pboost.inspection.margin_distribution import normalized_margins as normalized_margins
     from pboost.inspection.monotone import is_monotone as is_monotone
+    from pboost.inspection.shapley_values import ShapValues as ShapValues
     from pboost.models.evaluate.graph_walk import reach as reach
 
 _NAMES = {
@@ -36,6 +37,7 @@ _NAMES = {
     ),
     "pboost.inspection.monotone": "is_monotone",
     "pboost.inspection.hyperparameter_ranges": "SearchRange",
+    "pboost.inspection.shapley_values": "ShapValues",
     "pboost.models.evaluate.graph_walk": "reach",
 }
 

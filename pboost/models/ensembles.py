@@ -364,6 +364,7 @@ class OneVsRest(Ensemble):
     models: tuple[Any, ...] = stored.kept_as(BaseLearners())
     classes: Array = stored.classes()
     settings: Settings = stored.settings("builder")
+    memo: dict[str, Any] = stored.memo()
 
     file_kind, file_stop = "one-vs-rest", "all models are there"
 
@@ -512,6 +513,7 @@ class WeightedVote(Ensemble):
     error: FloatArray = stored.column(np.float64, ndim=1, positive=True)
     stop_reason: str = stored.text()
     temperature: float = stored.temperature()
+    memo: dict[str, Any] = stored.memo()
 
     file_kind = "weighted-vote"
     file_order = ("classes", "alpha", "bias", "error")
@@ -693,6 +695,7 @@ class Bagging(Composite, Averaged):
     oob: OutOfBag = stored.part(OutOfBag)
     voting: Voting = stored.kept_as(Vote(), default=VOTES[0])
     table: Table | None = table_field()
+    memo: dict[str, Any] = stored.memo()
 
     file_kind, file_stop = "bagging", "all models are there"
     file_order = ("oob_n_estimators", "oob_prediction")

@@ -33,6 +33,8 @@ LINKS = (
 )
 #: Rows whose value equals the threshold go to the first child.
 COMPARISON = "<="
+#: Minimum weight of a node, relative to its tree. TreeSHAP does not accept empty leaves.
+MIN_WEIGHT = 2.0**-30
 
 
 class TreeNodes:
@@ -275,3 +277,31 @@ class TreeEnsemble(TreeNodes, Stored):
             raise ValueError("threshold: expected 0 for leaves and nodes with a category set")
         if self.n_sets and (self.sets[:, -1] >> np.uint64(MOST_LEVELS % 64)).any():
             raise ValueError(f"sets: expected category codes below {MOST_LEVELS}")
+
+
+def values_of_sum(trees: TreeEnsemble) -> FloatArray:
+    """Return the contribution of each node to the J decision values, shape (n_nodes, J)."""
+    value = trees.value
+    if trees.target is not None:
+        of = trees.by_node(trees.target)
+        value = np.where(of[:, None] == np.arange(trees.n_values), value, 0.0)
+    return value / trees.n_trees if trees.aggregation == "mean" else value
+
+
+def positive_weights(trees: TreeEnsemble) -> FloatArray:
+    """Return positive node weights. Each weight is the sum of the weights of the children."""
+    assert trees.weight is not None
+    weight = np.maximum(
+        trees.weight, MIN_WEIGHT * np.maximum(trees.weight[trees.start], MIN_WEIGHT)
+    )
+    inner, children = trees.inner()
+    for level in levels_of(trees, inner)[::-1]:  # children first
+        weight[inner[level]] = weight[children[level]].sum(axis=1)
+    return weight
+
+
+def levels_of(trees: TreeNodes, inner: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return the positions in `inner` of the nodes of each depth, roots first."""
+    depth = trees.node_depth()[inner]
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)

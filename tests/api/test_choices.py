@@ -117,6 +117,7 @@ CALLS = {
         partial(pb.models.cost_complexity_pruning_path, TREE, X, TWO)
     ],
     "risk_threshold": [partial(pb.risk_threshold, GRAPH, X, TWO, max_risk=0.1)],
+    "shap_values": [partial(pb.shap_values, TREE, X)],
     "search_space": [partial(pb.search_space, model="random_forest", n_rows=10)],
     "datasets.monks": [partial(pb.datasets.monks, 1)],
     "losses.compiled": [partial(pb.losses.compiled, 1)],

@@ -6,14 +6,13 @@ import sqlite3
 import sys
 from contextlib import closing
 from dataclasses import replace
-from itertools import combinations
-from math import factorial
 
 import exported
 import numpy as np
 import pytest
 from exported import EVERY, WITH_HOLES, made, rows_for
 from reference import tree_sum as twin
+from reference.shapley import shapley_values
 from sided_trees import random_forest, random_rows
 
 import pboost as pb
@@ -85,37 +84,6 @@ def test_empty_and_full_sets_send_missing_values_where_they_go():
 # SHAP
 
 
-def expected_value(trees, tree, row, known):
-    """Return the mean value of a tree where only some columns of a row are known, by weight."""
-    root = int(trees.root[tree])
-
-    def mean(node):
-        if trees.feature[node] < 0:
-            return trees.value[node]
-        below = [root + int(child) for child in trees.children[node]]
-        if trees.feature[node] in known:
-            return mean(below[int(twin.goes_to_second(trees, node, row))])
-        weight = trees.weight[below]
-        return (weight[0] * mean(below[0]) + weight[1] * mean(below[1])) / weight.sum()
-
-    return mean(root)
-
-
-def shapley_values(trees, row):
-    """Return the Shapley values (d, K) of a row, by their definition."""
-    d = trees.n_features
-    actual = np.zeros((d, trees.n_added))
-    for j in range(d):
-        others = [k for k in range(d) if k != j]
-        for size in range(d):
-            share = factorial(size) * factorial(d - size - 1) / factorial(d)
-            for known in combinations(others, size):
-                for tree in range(trees.n_trees):
-                    with_j = expected_value(trees, tree, row, {*known, j})
-                    actual[j] += share * (with_j - expected_value(trees, tree, row, set(known)))
-    return actual
-
-
 def explained(trees, rows):
     shap = pytest.importorskip("shap", reason="shap is not installed")
     actual = pb.export.to_shap(trees, max_nodes=10**6)
@@ -141,7 +109,7 @@ def test_shap_values_are_shapley_values(kind):
     rows = rows_for(made(kind), 3, seed=1)
     parts, _ = explained(trees, rows)
     for row, item in zip(rows, parts, strict=True):
-        assert_close(item, shapley_values(trees, row), trees, 1e-12)
+        assert_close(item, shapley_values(trees, row)[0], trees, 1e-12)
 
 
 def test_shap_values_of_deep_trees_on_many_columns_add_up():
@@ -175,19 +143,10 @@ def test_shapiq(kind):
         explainer = shapiq.TreeExplainer(actual, max_order=1, index="SV")
         for row in rows:
             parts = explainer.explain(row)
-            expected = shapley_values_of(trees, row, value)
+            expected = shapley_values(trees, row)[0][:, value]
             assert_close(parts.get_n_order_values(1), expected, trees, 1e-10)
             total = twin.values(trees, row[None])[0, value]
             assert_close(parts.baseline_value + expected.sum(), total, trees, 1e-10)
-
-
-def shapley_values_of(trees, row, value):
-    if trees.target is None:
-        return shapley_values(trees, row)[:, value]
-    first = replace(
-        trees, value=trees.value * (np.repeat(trees.target, np.diff(trees.root)) == value)[:, None]
-    )
-    return shapley_values(first, row)[:, 0]
 
 
 def test_shapiq_needs_comparisons():

@@ -1,0 +1,154 @@
+"""Shapley values: their definition on small models of every kind, threads, and refused models."""
+
+from __future__ import annotations
+
+import sys
+
+import exported
+import numpy as np
+import pytest
+from exported import EVERY, WITH_HOLES, decoded, made, rows_for
+from reference import shapley as twin
+from reference import tree_sum
+
+import pboost as pb
+from pboost import threads
+from pboost._core import shapley
+
+
+def background_of(kind):
+    """Return the training rows of models without node weights, else None."""
+    if pb.models.as_tree_ensemble(made(kind)).weight is not None:
+        return None
+    if kind.startswith("nothing"):
+        return np.ones((9, 2))
+    return exported.X if kind in WITH_HOLES else exported.PLAIN
+
+
+def shap_of(kind, rows, **options):
+    return pb.shap_values(made(kind), decoded(made(kind), rows), **options)
+
+
+def assert_close(actual, expected, trees, tolerance=1e-12):
+    size = 1 + tree_sum.size(trees).max()
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * size)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_values_are_shapley_values_and_add_up(kind):
+    background = background_of(kind)
+    trees = pb.models.as_tree_ensemble(made(kind), background)
+    rows = rows_for(made(kind), 40)
+    shap = shap_of(kind, rows, background=background)
+    values = shap.values.reshape(40, trees.n_features, -1)
+    base = np.atleast_1d(shap.base_values)
+    assert_close(values.sum(axis=1) + base, tree_sum.values(trees, rows), trees)
+    for row, parts in zip(rows[:2], values, strict=False):
+        expected, mean = twin.shapley_values(trees, row)
+        assert_close(parts, expected, trees)
+        assert_close(base, mean, trees)
+    np.testing.assert_array_equal(shap.data, rows)
+
+
+@pytest.mark.parametrize("kind", ["cart, three", "tree", "softmax", "forest", "nothing to learn"])
+def test_interactions_are_interaction_values(kind):
+    background = background_of(kind)
+    trees = pb.models.as_tree_ensemble(made(kind), background)
+    rows = rows_for(made(kind), 12)
+    shap = shap_of(kind, rows, background=background, interactions=True)
+    pairs = shap.interaction_values.reshape(12, trees.n_features, trees.n_features, -1)
+    values = shap.values.reshape(12, trees.n_features, -1)
+    assert_close(pairs.sum(axis=1), values, trees)
+    np.testing.assert_array_equal(pairs, np.swapaxes(pairs, 1, 2))
+    for row, parts in zip(rows[-2:], pairs[-2:], strict=True):
+        assert_close(parts, twin.interaction_values(trees, row), trees)
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """A forest whose paths compare more than 16 features, and rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 30))
+    y = np.digitize((X**2).sum(axis=1), [27, 33])
+    return pb.fit_random_forest(X, y, n_estimators=3, max_features=1, rng=0), X[:300]
+
+
+def test_deep_trees_add_up_to_class_shares(deep):
+    model, X = deep
+    shap = pb.shap_values(model, X)
+    assert shap.values.shape == (300, 30, 3)
+    assert shap.classes == (0, 1, 2)
+    total = shap.values.sum(axis=1) + shap.base_values
+    np.testing.assert_allclose(total, pb.predict_proba(model, X), rtol=0, atol=1e-12)
+
+
+def test_values_do_not_depend_on_threads_rows_or_simd_level(deep, monkeypatch):
+    monkeypatch.setattr(threads, "MIN_CELLS", 1)
+    monkeypatch.setattr(threads, "available_threads", lambda: 8)
+    model, X = deep
+    expected = pb.shap_values(model, X, n_threads=1).values
+    for n in (2, 4):
+        np.testing.assert_array_equal(pb.shap_values(model, X, n_threads=n).values, expected)
+    for level in (0, 1):
+        shapley.use_simd_level(level)
+        np.testing.assert_array_equal(pb.shap_values(model, X[:45]).values, expected[:45])
+    shapley.use_simd_level(2)
+    few = X[:9]
+    expected = pb.shap_values(model, few, interactions=True, n_threads=1)
+    for n in (2, 3):
+        actual = pb.shap_values(model, few, interactions=True, n_threads=n)
+        np.testing.assert_array_equal(actual.interaction_values, expected.interaction_values)
+    np.testing.assert_allclose(expected.interaction_values.sum(axis=1), expected.values, atol=1e-12)
+
+
+def test_trees_are_compiled_once(monkeypatch):
+    model, X = pb.fit_cart(exported.PLAIN, exported.TWO, max_depth=2), exported.PLAIN
+    expected = pb.shap_values(model, X).values
+    monkeypatch.setattr("pboost.inspection.shapley_values.compile_paths", None)
+    np.testing.assert_array_equal(pb.shap_values(model, X).values, expected)
+
+
+@pytest.mark.parametrize("fit", [pb.fit_boosted_tree, pb.fit_cart])
+def test_platt_calibration_scales_the_values(fit):
+    X, y = exported.PLAIN, exported.TWO
+    model = fit(X[:70], y[:70])
+    calibrated = pb.calibrate(model, X[70:], y[70:], method="platt")
+    shap = pb.shap_values(calibrated, X, background=X)
+    total = shap.values.sum(axis=1) + shap.base_values
+    np.testing.assert_allclose(total, pb.decision_function(calibrated, X), rtol=0, atol=1e-12)
+    steps = pb.calibrate(model, X[70:], y[70:], method="isotonic")
+    with pytest.raises(TypeError, match=r"Platt's method.*pass model.model"):
+        pb.shap_values(steps, X)
+
+
+def test_models_that_are_refused():
+    model, X = made("tree"), exported.X
+    with pytest.raises(ValueError, match="background: expected rows that define the weights"):
+        pb.shap_values(model, X)
+    with pytest.raises(ValueError, match=r"max_nodes: expected at least \d+"):
+        pb.shap_values(model, X, background=X, max_nodes=3)
+    fresh = rows_for(made("log_loss"), 99)
+    stopped = pb.early_exit(made("log_loss"), decoded(made("log_loss"), fresh), mean_comparisons=9)
+    with pytest.raises(TypeError, match=r"early exits; pass the full model, model.model"):
+        pb.shap_values(stopped, X)
+    with pytest.raises(ValueError, match="method: expected one of"):
+        pb.shap_values(model, X, method="path")
+    with pytest.raises(ValueError, match="X: expected finite numbers"):
+        pb.shap_values(made("one tree a round"), np.full((1, 2), np.inf))
+
+
+@pytest.mark.full  # shap is slow to import
+def test_explanation_of_shap():
+    pytest.importorskip("shap", reason="shap is not installed")
+    shap = shap_of("softmax", rows_for(made("softmax"), 5))
+    explanation = shap.explanation()
+    np.testing.assert_array_equal(explanation.values, shap.values)
+    assert explanation.base_values.shape == (5, 3)
+    assert explanation.feature_names == ["x[0]", "x[1]", "x[2]", "x[3]"]
+    assert explanation.output_names == ["ash", "elm", "oak"]
+
+
+def test_explanation_needs_shap(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ImportError, match=r"explanation needs shap: pip install"):
+        shap_of("cart", rows_for(made("cart"), 2)).explanation()
