@@ -11,7 +11,7 @@ import numpy as np
 from pboost.data.read.check_xy import scaled_weights
 from pboost.data.read.convert import Features
 from pboost.data.training_data import Problem
-from pboost.growth.validation import ValidationRows, rows_given, validation_rows
+from pboost.growth.validation import GIVEN, ValidationRows, rows_given, validation_rows
 from pboost.losses import Loss
 from pboost.losses.metrics import METRICS, Metric, MetricFunction, MetricName, check_metric
 from pboost.models.gradient_boosting import probabilities_of

@@ -141,7 +141,9 @@ PEERS = {
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
-    "metric": Peers("scoring", "metric, eval_metric, feval", "eval_metric, custom_metric", "", "eval_metric"),
+    "metric": Peers(
+        "scoring", "metric, eval_metric, feval", "eval_metric, custom_metric", "", "eval_metric"
+    ),
     "greater_is_better": Peers("", "", "maximize"),
     "tol": Peers("tol", "early_stopping_min_delta"),
     "safeguard": NONE,
@@ -252,10 +254,8 @@ ELSEWHERE = {
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
     **dict.fromkeys(("quantile", "quantile_alpha"), "use loss=pb.losses.Quantile(0.9)"),
     "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile; there are no L1 penalties",
-    **dict.fromkeys(
-    "scoring": "the metrics of cross_validate are the "
-    "attributes error, auc, log_loss and others; for other scores pass an estimator of pboost.sklearn to "
-    "sklearn.model_selection.cross_validate",
+    "scoring": "cross_validate returns the attributes error, auc, log_loss and others; for other "
+    "scores pass an estimator of pboost.sklearn to sklearn.model_selection.cross_validate",
     **dict.fromkeys(
         ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` to limit each row"
     ),
