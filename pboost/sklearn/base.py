@@ -31,7 +31,7 @@ from pboost.data.read.check_xy import (
     label_array,
     label_values,
 )
-from pboost.data.read.convert import is_frame
+from pboost.data.read.convert import is_frame, is_sparse
 from pboost.data.read.numbers import refuse_nul
 from pboost.data.targets import SoftLabels, fitted, labels_of_rows
 from pboost.sklearn.callbacks import CallbackSupportMixin, run_with_callbacks, with_callbacks
@@ -191,7 +191,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             return True
         reject_masked("X", X)  # scikit-learn would use the masked values
         has_categories = getattr(self, "categorical_features", None) is not None
-        return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
+        return is_sparse(X) or is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,7 +204,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -213,7 +213,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             Elements of ``classes_`` for a classifier, numbers for a regressor.
         """
         X = self._rows(X)  # also checks that the estimator is fitted
-        return self._said(self.model_.predict(X))
+        return self._said(pb.predict(self.model_, X))
 
     def _said(self, predicted: Array) -> Array:
         """Convert predictions of the model to predictions of the estimator."""
@@ -338,7 +338,7 @@ class Classifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -347,14 +347,14 @@ class Classifier(ClassifierMixin, Estimator):
             Probabilities, with columns in the order of ``classes_``.
         """
         X = self._rows(X)
-        return self.model_.predict_proba(X)
+        return pb.predict_proba(self.model_, X)
 
     def predict_log_proba(self, X: object) -> FloatArray:
         """Return the logarithm of the probability of each class for each row.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -373,7 +373,7 @@ class Scored(Classifier):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -382,7 +382,7 @@ class Scored(Classifier):
             Decision values. In the binary case, a positive value predicts ``classes_[1]``.
         """
         X = self._rows(X)
-        return _of_classes(self.model_.decision_function(X))
+        return _of_classes(pb.decision_function(self.model_, X))
 
 
 class Staged(Estimator):
@@ -438,7 +438,7 @@ validation_score_ : ndarray
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Yields
@@ -458,7 +458,7 @@ class StagedScores(Staged, Scored):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Yields
@@ -475,7 +475,7 @@ class StagedScores(Staged, Scored):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Yields
@@ -501,7 +501,7 @@ class Applied(Estimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -533,7 +533,7 @@ tree_ : Tree
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
