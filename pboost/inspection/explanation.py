@@ -12,7 +12,14 @@ import numpy as np
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import as_features, check_finite
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import Features, as_array, is_frame, is_series, refuse_path
+from pboost.data.read.convert import (
+    Features,
+    as_array,
+    is_frame,
+    is_series,
+    is_sparse,
+    refuse_path,
+)
 from pboost.data.read.table import column_order
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
@@ -25,6 +32,7 @@ from pboost.models.evaluate.match_input import (
     reads_columns,
     table_for,
 )
+from pboost.models.evaluate.sparse_rows import by_blocks
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.models.graph import DecisionGraph
 from pboost.models.graph_arrays import BELOW
@@ -428,7 +436,7 @@ def apply(tree: Tree | RandomForest | GradientBoostingModel | ProbitTree, X: Tab
     ----------
     tree : Tree, ProbitTree, RandomForest or GradientBoostingModel
         A fitted tree or ensemble of trees.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         Rows with the same features as the training data; infinite values are not allowed.
 
     Returns
@@ -446,10 +454,12 @@ def apply(tree: Tree | RandomForest | GradientBoostingModel | ProbitTree, X: Tab
     """
     if isinstance(tree, GradientBoostingModel):
         tree = tree.trees
-    if isinstance(tree, RandomForest):
-        return tree.leaves_of(X)
     if isinstance(tree, ProbitTree):
         tree = tree.partition
+    if is_sparse(X):
+        return by_blocks(apply, tree, X)
+    if isinstance(tree, RandomForest):
+        return tree.leaves_of(X)
     return tree_only(tree).leaf[tree.nodes_of(X)]
 
 
@@ -460,7 +470,7 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
     ----------
     tree : Tree
         A fitted tree.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         Rows with the same features as the training data; infinite values are not allowed.
 
     Returns
@@ -475,6 +485,8 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
     >>> [path.tolist() for path in pb.inspection.decision_path(tree, [[0.5], [9.0]])]
     [[0, 1], [0, 2, 4]]
     """
+    if is_sparse(X):
+        return by_blocks(decision_path, tree_only(tree), X)
     ends = tree_only(tree).nodes_of(X)
     parent = parents(tree)
     paths = {}

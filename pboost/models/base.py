@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -33,10 +34,12 @@ from pboost.data.feature_costs import (
     read_feature_costs,
 )
 from pboost.data.node_inputs.inputs import Inputs, indicators_of
+from pboost.data.read.convert import is_sparse
 from pboost.data.read.table import Table
 from pboost.data.row_fingerprint import Digest
 from pboost.models import schema as stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, joints_left
+from pboost.models.evaluate.sparse_rows import by_blocks
 from pboost.models.schema import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
 from pboost.models.shares import (
     at_ends,
@@ -225,6 +228,13 @@ class Model(Fitted):
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return class probabilities for decision values, by the logistic function or softmax."""
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
+
+    def of_features_read(self) -> tuple[IntArray, Any] | None:
+        """Return the features that the model reads, and the model for a table of these features.
+
+        Return None if the model needs all features.
+        """
+        return None
 
     def without_temperature(self) -> Self:
         """Return the model with the temperature 1; see `DecisionGraph`."""
@@ -594,9 +604,10 @@ def decision_function(
     ----------
     model : DecisionGraph, or another model
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         The rows to evaluate; NaN is a missing value, see `DecisionGraph`. The columns of a data
-        frame may be in any order if they have the names of the training features.
+        frame may be in any order if they have the names of the training features. Sparse matrices
+        and arrays of SciPy are supported with ``route="hard"``; entries that are not stored are 0.
     route : {"hard", "expected", "sample"}
         How the branch of a row is chosen at each node of a graph. "hard": by the threshold.
         "expected": the expected value under the observation model of training. "sample": the mean
@@ -638,8 +649,11 @@ def decision_function(
     is_plain = isinstance(route, str) and route == "hard" and type(draws) is int and draws == 1
     # Skip the checks below, which take longer than a prediction for one row.
     if is_plain and sigma is None and isinstance(model, Model):
+        if is_sparse(X):
+            return by_blocks(decision_function, model, X)
         return model.decision_function(X)
     check_model(model)
+    _check_hard(X, route)
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: expected None with route="hard"; use route="expected"')
@@ -650,17 +664,29 @@ def decision_function(
     return score_by_route(model, X, Route(route, rng, draws, sigma))
 
 
+<<<<<<< HEAD
 @_without_unknown
 def predict(
     model: Model, X: TableLike, *, threshold: float | None = None, **_unknown: Never
 ) -> Array:
+=======
+def _check_hard(X: TableLike, route: object) -> None:
+    """Raise NotImplementedError for a sparse matrix with another route than "hard"."""
+    if is_sparse(X) and route != "hard":
+        raise NotImplementedError(
+            f'route: expected "hard" with a sparse matrix, got {shown(route)}; pass X.toarray()'
+        )
+
+
+def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Array:
+>>>>>>> f92119f22597e1938ca723d4285c2b536b70096a
     """Return the predicted class of each row, or the predicted number for regression.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         See `decision_function`.
     threshold : float, optional
         For binary classification: predict ``model.classes[1]`` if its probability is larger than
@@ -692,6 +718,8 @@ def predict(
     if _unknown:
         refuse_unknown(_unknown, option_names(predict), "predict")
     check_model(model)
+    if is_sparse(X):
+        return by_blocks(partial(predict, threshold=threshold), model, X)
     if threshold is None:
         return model.predict(X)
     cutoff = check_number("threshold", threshold, min_value=0.0, max_value=1.0)
@@ -712,7 +740,7 @@ def predict_proba(
     ----------
     model : DecisionGraph, or another model
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         See `decision_function`.
     route : {"hard", "expected"}
         How the branch of a row is chosen at each node; see `decision_function`.
@@ -740,8 +768,9 @@ def predict_proba(
         refuse_unknown(_unknown, option_names(predict_proba), "predict_proba")
     # Skip the checks below, which take longer than a prediction for one row.
     if isinstance(route, str) and route == "hard" and isinstance(model, Model):
-        return model.predict_proba(X)
+        return by_blocks(predict_proba, model, X) if is_sparse(X) else model.predict_proba(X)
     check_model(model)
+    _check_hard(X, route)
     check_choice("route", route, get_args(ProbabilityRoute))
     return model.probabilities(score_by_route(model, X, Route(route)))
 
@@ -753,7 +782,7 @@ def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]
     ----------
     model : DecisionGraph, or another model
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         See `decision_function`. Do not change it before the last stage has been read.
 
     Yields
@@ -773,6 +802,8 @@ def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]
     [3, 3, 2]
     """
     check_model(model)
+    if is_sparse(X):
+        return by_blocks(staged_decision_function, model, X)
     return model.staged_decision_function(X)
 
 
@@ -783,7 +814,7 @@ def staged_predict(model: Model, X: TableLike) -> Iterator[Array]:
     ----------
     model : DecisionGraph, or another model that is a sum
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         See `decision_function`. Do not change it before the last stage has been read.
 
     Yields
@@ -812,7 +843,7 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     ----------
     model : DecisionGraph, or another model that is a sum
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         See `decision_function`. Do not change it before the last stage has been read.
 
     Yields
@@ -833,6 +864,8 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     [0.28, 0.32, 0.35]
     """
     check_model(model)
+    if is_sparse(X):
+        return by_blocks(staged_predict_proba, model, X)
     return model.staged_probabilities(X)
 
 
@@ -887,7 +920,7 @@ def prediction_cost(
     ----------
     model : DecisionGraph, or another model
         A fitted model.
-    X : array_like of shape (n, d), or data frame
+    X : array_like of shape (n, d), data frame or sparse matrix
         See `decision_function`.
     unit : {"nodes", "features", "stumps", "feature_cost"}
         The unit of the cost. "nodes": the number of weak classifiers (comparisons) evaluated.
@@ -921,6 +954,15 @@ def prediction_cost(
     """
     check_choice("unit", unit, UNITS)
     check_model(model)
+    if is_sparse(X):
+        cost = partial(
+            prediction_cost,
+            unit=unit,
+            exit=exit,
+            feature_costs=feature_costs,
+            cost_groups=cost_groups,
+        )
+        return by_blocks(cost, model, X, all_features=unit == "feature_cost")
     if exit is not None and check_choice("exit", exit, EXITS) == "proven":
         if unit != UNITS[0]:
             raise NotImplementedError(

@@ -24,7 +24,7 @@ from pboost.models.schema import Arrays, Header, HeaderAndArrays, Kind, Settings
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
 from pboost.models.single_tree import SIDES, TREE_COLUMNS
 from pboost.models.text import counted, headline
-from pboost.values import Array, FloatArray, TableLike, check_integer
+from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
 #: Start of the stop reason of a truncated model.
 CUT = "truncated to the first"
@@ -245,6 +245,11 @@ class GradientBoostingModel(Model):
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision value of each row, (n,), or (n, J) with the softmax loss."""
         return self.bias + self._of_labels(self.trees.total(X, self.n_trees))
+
+    def of_features_read(self) -> tuple[IntArray, Any] | None:
+        """Return the features that the trees read, and the model for a table of these features."""
+        narrow = self.trees.of_features_read()
+        return None if narrow is None else (narrow[0], replace(self, trees=narrow[1]))
 
     def labels_of(self, score: FloatArray) -> Array:
         """Return the predicted classes, or numbers, for decision values."""

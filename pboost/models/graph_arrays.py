@@ -265,6 +265,16 @@ class Graph(TwoClassModel):
         """The feature of each node, if nodes compare features."""
         return self.feature
 
+    @stored.once
+    def of_features_read(self) -> tuple[IntArray, Any] | None:
+        """Return the features that nodes read, and the graph for a table of these features."""
+        is_plain = self.inputs is None and self.sigma is None
+        if not is_plain or (self.table is not None and self.table.has_levels):
+            return None
+        read = np.unique(self.feature).astype(np.int32)
+        read = read if len(read) else np.zeros(1, dtype=np.int32)  # a table has a column
+        return read, self.on_columns(read)
+
     def on_columns(self, read: IntArray) -> Self:
         """Return the graph for a table that contains only the features in `read`."""
         feature = read.searchsorted(self.feature).astype(np.int32)

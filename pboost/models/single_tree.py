@@ -308,6 +308,15 @@ class Trees(SetNodes, Averaged):
         """Return for each node the child of larger weight; 0 for leaves and ties."""
         return heavier_child(self.weight, self.children, self.root)
 
+    @stored.once
+    def of_features_read(self) -> tuple[IntArray, Any] | None:
+        """Return the features that the trees read, and the trees for a table of these features."""
+        if self.table is not None and self.table.has_levels:
+            return None
+        read = np.unique(self.column[self.column >= 0]).astype(np.int32)
+        read = read if len(read) else np.zeros(1, dtype=np.int32)  # a table has a column
+        return read, self.on_columns(read)
+
     def on_columns(self, read: IntArray) -> Self:
         """Return the trees for a table that contains only the features in `read`."""
         columns, d = self.with_sets({"feature": self.feature}), self.n_features

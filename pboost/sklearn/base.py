@@ -31,7 +31,7 @@ from pboost.data.read.check_xy import (
     label_array,
     label_values,
 )
-from pboost.data.read.convert import is_frame
+from pboost.data.read.convert import is_frame, is_sparse
 from pboost.data.read.numbers import refuse_nul
 from pboost.data.row_source import refuse_swapped
 from pboost.data.targets import SoftLabels, fitted, labels_of_rows
@@ -208,7 +208,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             return True
         reject_masked("X", X)  # scikit-learn would use the masked values
         has_categories = getattr(self, "categorical_features", None) is not None
-        return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
+        return is_sparse(X) or is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -221,7 +221,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -230,7 +230,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             Elements of ``classes_`` for a classifier, numbers for a regressor.
         """
         X = self._rows(X)  # also checks that the estimator is fitted
-        return self._said(self.model_.predict(X))
+        return self._said(pb.predict(self.model_, X))
 
     def _said(self, predicted: Array) -> Array:
         """Convert predictions of the model to predictions of the estimator."""
@@ -355,7 +355,7 @@ class Classifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -364,14 +364,14 @@ class Classifier(ClassifierMixin, Estimator):
             Probabilities, with columns in the order of ``classes_``.
         """
         X = self._rows(X)
-        return self.model_.predict_proba(X)
+        return pb.predict_proba(self.model_, X)
 
     def predict_log_proba(self, X: object) -> FloatArray:
         """Return the logarithm of the probability of each class for each row.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -390,7 +390,7 @@ class Scored(Classifier):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -399,7 +399,7 @@ class Scored(Classifier):
             Decision values. In the binary case, a positive value predicts ``classes_[1]``.
         """
         X = self._rows(X)
-        return _of_classes(self.model_.decision_function(X))
+        return _of_classes(pb.decision_function(self.model_, X))
 
 
 class Staged(Estimator):
@@ -453,7 +453,7 @@ validation_score_ : ndarray
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Yields
@@ -473,7 +473,7 @@ class StagedScores(Staged, Scored):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Yields
@@ -490,7 +490,7 @@ class StagedScores(Staged, Scored):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Yields
@@ -516,7 +516,7 @@ class Applied(Estimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns
@@ -548,7 +548,7 @@ tree_ : Tree
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same features as in training.
 
         Returns

@@ -265,13 +265,28 @@ def refuse_path(X: TableLike) -> None:
         )
 
 
+def is_sparse(X: TableLike) -> bool:
+    """Return whether X is a sparse matrix or sparse array of SciPy."""
+    return type(X) is not np.ndarray and hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
 def refuse_sparse(X: TableLike) -> None:
     """Raise TypeError for a sparse matrix."""
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+    if is_sparse(X) or (hasattr(X, "toarray") and hasattr(X, "nnz")):
         raise TypeError(
             f"X: expected a matrix or a data frame, got a {type(X).__name__}; sparse matrices "
             "are not supported, pass X.toarray()"
         )
+
+
+def refuse_other_shapes(X: Any) -> None:
+    """Raise an error for a sparse array that is not a matrix of numbers."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"X: expected two dimensions (rows, columns), got {X.ndim} (shape {X.shape})"
+        )
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"X: expected a sparse matrix of numbers, got dtype {X.dtype}")
 
 
 def check_size(shape: tuple[int, ...]) -> None:
