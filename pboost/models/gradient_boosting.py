@@ -20,7 +20,14 @@ from pboost.models.evaluate.partial_evaluation import BlockEvaluator, trees_inqu
 from pboost.models.graph_arrays import Bias
 from pboost.models.random_forest import RandomForest
 from pboost.models.schema import Arrays, Header, HeaderAndArrays, Kind, Settings, check_sum
-from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
+from pboost.models.shares import (
+    as_shares,
+    costs_by_then,
+    falls,
+    in_two_columns,
+    mean_of_shares,
+    settled,
+)
 from pboost.models.single_tree import SIDES, TREE_COLUMNS
 from pboost.models.text import counted, headline
 from pboost.values import Array, FloatArray, TableLike, check_integer
@@ -281,11 +288,22 @@ class GradientBoostingModel(Model):
             ) from None
         if self.loss.is_multiclass:
             return settled(second, np.argmax(score, axis=1))
+        if len(score) == 1:
+            return self._of_one_row(score, float(second[0]))
         first = 1 - second
         if is_of_package(self.loss):  # in pboost, P(first) = probability(-score)
             small = first < LEAST_DIFFERENCE
-            first[small] = self.loss.probability(-score[small])
-        return settled(np.column_stack([first, second]), score > 0)
+            if small.any():
+                first[small] = self.loss.probability(-score[small])
+        return settled(in_two_columns(first, second), score > 0)
+
+    def _of_one_row(self, score: FloatArray, second: float) -> FloatArray:
+        """Return the result of `probabilities` for one row; Python numbers are faster here."""
+        first = 1 - second
+        if first < LEAST_DIFFERENCE and is_of_package(self.loss):
+            first = float(self.loss.probability(-score)[0])
+        share = np.array([[first, second]])
+        return share if (second > first) == (score[0] > 0) else settled(share, score > 0)
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
         """Return a model with only the first rounds."""
