@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from pboost.models.evaluate.certificates import certificate as certificate
     from pboost.models.files import load as load
     from pboost.models.files import save as save
+    from pboost.models.single_rows import row_predictor as row_predictor
     from pboost.probit.probitboost import fit_probitboost as fit_probitboost
     from pboost.probit.sbpmt import fit_sbpmt as fit_sbpmt
     from pboost.probit.tree import fit_probit_tree as fit_probit_tree
@@ -89,6 +90,7 @@ _NAMES = {
     ),
     "pboost.models.evaluate.certificates": "certificate",
     "pboost.models.files": "load save",
+    "pboost.models.single_rows": "row_predictor",
     "pboost.probit.probitboost": "fit_probitboost",
     "pboost.probit.sbpmt": "fit_sbpmt",
     "pboost.probit.tree": "fit_probit_tree",

@@ -26,7 +26,7 @@ from pboost._core._active_rows cimport (
 )
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._steps cimport (
-    Holes, Step, Trees, holes_of, load_values, read_levels, as_tree_ensemble, walk_tile,
+    Holes, Step, Trees, add_row, holes_of, load_values, read_levels, as_tree_ensemble, walk_tile,
 )
 from pboost._core._tile cimport TILE, FillKernel, choose_fill, known_or
 from pboost._core.types cimport int16_t, int32_t, uint8_t
@@ -265,6 +265,10 @@ def walk_sums(
             found = &broken if kind else &whole
             if found.node != NULL and n >= RANKED:
                 add_ranked(found, &tile[0], n, <char*>&rank[0], stride, &total[i, 0])
+                i += n
+                continue
+            if n == 1:
+                add_row(used, &tile[0], &value[0, 0], width, stride, &total[i, 0])
                 i += n
                 continue
             column = 0

@@ -206,6 +206,12 @@ class Probit(Loss):
 def logistic(x: ArrayLike) -> FloatArray:
     """Return 1 / (1 + exp(-x)) without overflow or cancellation."""
     x = np.asarray(x, dtype=np.float64)
+    if x.size == 1:  # Python numbers are faster for one row, with the same result
+        number = x.item()
+        small = float(np.exp(-abs(number)))
+        result = np.empty(x.shape)
+        result[...] = (1.0 if number > 0 else small) / (1 + small)
+        return result
     smaller = np.exp(-np.abs(x))
     return np.where(x > 0, 1.0, smaller) / (1 + smaller)
 

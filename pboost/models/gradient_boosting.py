@@ -21,7 +21,14 @@ from pboost.models.evaluate.partial_evaluation import BlockEvaluator, trees_inqu
 from pboost.models.graph_arrays import Bias
 from pboost.models.random_forest import RandomForest
 from pboost.models.schema import Arrays, Header, HeaderAndArrays, Kind, Settings, check_sum
-from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
+from pboost.models.shares import (
+    as_shares,
+    costs_by_then,
+    falls,
+    in_two_columns,
+    mean_of_shares,
+    settled,
+)
 from pboost.models.single_tree import SIDES, TREE_COLUMNS
 from pboost.models.text import counted, headline
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
@@ -335,6 +342,27 @@ class GradientBoostingModel(Model):
                 f"model: {error}; use pb.predict or pb.decision_function, or pb.calibrate to get "
                 "probabilities"
             ) from None
+<<<<<<< HEAD
+=======
+        if self.loss.is_multiclass:
+            return settled(second, np.argmax(score, axis=1))
+        if len(score) == 1:
+            return self._of_one_row(score, float(second[0]))
+        first = 1 - second
+        if is_of_package(self.loss):  # in pboost, P(first) = probability(-score)
+            small = first < LEAST_DIFFERENCE
+            if small.any():
+                first[small] = self.loss.probability(-score[small])
+        return settled(in_two_columns(first, second), score > 0)
+
+    def _of_one_row(self, score: FloatArray, second: float) -> FloatArray:
+        """Return the result of `probabilities` for one row; Python numbers are faster here."""
+        first = 1 - second
+        if first < LEAST_DIFFERENCE and is_of_package(self.loss):
+            first = float(self.loss.probability(-score)[0])
+        share = np.array([[first, second]])
+        return share if (second > first) == (score[0] > 0) else settled(share, score > 0)
+>>>>>>> 50c99e33fd8a5dc67ba959c1d8970991bfdeb866
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
         """Return a model with only the first rounds."""

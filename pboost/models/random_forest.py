@@ -23,6 +23,7 @@ from pboost.models.evaluate.kernel_walk import (
     of_trees,
     over_tiles,
     past_missing,
+    with_work,
 )
 from pboost.models.evaluate.match_input import match_columns
 from pboost.models.schema import OutOfBag, Settings, check_offsets, check_sum
@@ -301,6 +302,11 @@ class RandomForest(Trees):
             return np.asarray(sums)
         n, d = values.shape
         total = np.zeros((n, turns * value.shape[1]))
+        if n == 1:  # the general route takes longer for one row without missing values
+            tile = np.empty(self.tile_width * tree_walk.TILE_ROWS)
+            sets = with_work(self.sets, tile)
+            if tree_walk.walk_sums(values, *self.arrays, value, 0, 1, tile, total, sets=sets):
+                return total
         ranked = self.ranked if n >= tree_walk.MANY else None
 
         def work(start: int, stop: int, tile: FloatArray) -> bool:

@@ -106,7 +106,14 @@ def shares_of_leads(score: FloatArray) -> FloatArray:
     """Convert differences of two probabilities (n,) to (n, 2); return other arrays unchanged."""
     if score.ndim > 1:
         return score
-    return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
+    return settled(in_two_columns((1 - score) / 2, (1 + score) / 2), score > 0)
+
+
+def in_two_columns(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return two arrays (n,) as two columns; for few rows faster than `numpy.column_stack`."""
+    share = np.empty((len(first), 2))
+    share[:, 0], share[:, 1] = first, second
+    return share
 
 
 def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
@@ -171,7 +178,10 @@ def settled(share: FloatArray, chosen: Array) -> FloatArray:
     If rounding made two probabilities equal, the predicted class gets the next larger number.
     """
     predicted = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
-    rows = np.flatnonzero(chosen != predicted)
+    differs = chosen != predicted
+    if not differs.any():
+        return share
+    rows = np.flatnonzero(differs)
     column, largest = chosen[rows].astype(np.intp), share[rows].max(axis=1)
     # Larger differences are kept: a user-defined link function may differ from 1/2 at 0.
     equal = share[rows, column] >= largest * (1 - ROUNDING)

@@ -113,6 +113,7 @@ CALLS = {
     "partitions": [partial(pb.partitions, [X], [TWO])],
     "predict_proba": [partial(pb.predict_proba, GRAPH, X)],
     "prune": [partial(pb.prune, TREE, 0.1)],
+    "row_predictor": [partial(pb.row_predictor, TREE)],
     "models.cost_complexity_pruning_path": [
         partial(pb.models.cost_complexity_pruning_path, TREE, X, TWO)
     ],

@@ -138,7 +138,7 @@ def _read(
         if is_frame(X):
             return _read_frame(X, categorical_features, trained, is_part)
         _refuse_others(X)
-    values = _as_matrix(X)
+    values = _as_matrix(X, is_new=trained is not None)
     check_size(values.shape)
     d = values.shape[1]
     if trained is None:
@@ -205,8 +205,11 @@ def _checked_names(X: Any) -> tuple[str, ...]:
     return names
 
 
-def _as_matrix(X: Any) -> Array:
-    """Convert X to a two-dimensional array, of dtype object if values would change otherwise."""
+def _as_matrix(X: Any, is_new: bool) -> Array:
+    """Convert X to a two-dimensional array, of dtype object if values would change otherwise.
+
+    `is_new` if the rows are passed to a fitted model.
+    """
     is_matrix = type(X) is np.ndarray or type(X) is np.ma.MaskedArray
     is_sequence = not is_matrix and isinstance(X, list | tuple)
     if is_sequence and X and is_series(X[0]):
@@ -222,6 +225,7 @@ def _as_matrix(X: Any) -> Array:
         raise TypeError(
             f"X: expected a matrix or a data frame, got a {kind}; pass pandas.DataFrame([row]) for "
             "a row with names, or pandas.DataFrame(columns) for columns with names"
+            + ("; pb.row_predictor(model) predicts single dicts" if is_new else "")
         )
     try:
         is_hidden = type(X) is np.ma.MaskedArray and np.ma.is_masked(X)

@@ -328,12 +328,16 @@ def past_missing(
 
     ``walk(start, holes, sets)`` calls the kernel and returns the row at which it stopped.
     """
-    # Category sets, with room for the categories of a tile.
-    sets = None if trees.sets is None else (*trees.sets, np.zeros(tile.size, dtype=np.uint8))
+    sets = with_work(trees.sets, tile)
     at = walk(start, None, sets)
     if at == stop or trees.missing is None or not goes_on:
         return at
     return walk(at, trees.holes, sets)
+
+
+def with_work(sets: Sets | None, tile: FloatArray) -> tuple[Any, ...] | None:
+    """Return category sets with room for the categories of the rows of a tile."""
+    return None if sets is None else (*sets, np.zeros(tile.size, dtype=np.uint8))
 
 
 def over_tiles(
@@ -353,7 +357,11 @@ def over_tiles(
     def on_range(start: int, stop: int) -> int:
         return work(start, stop, tile_of(width, stop - start))
 
-    if any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells)):
+    if n == 1:  # a single row needs no division into ranges
+        is_bad = work(0, 1, np.empty(width * walk.TILE_ROWS))
+    else:
+        is_bad = any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells))
+    if is_bad:
         finite_columns(model, X)
 
 

@@ -79,6 +79,13 @@ def match_columns(model: Model, X: TableLike) -> Features:
     """
     table = model.row_table
     # The general case below takes longer than a prediction for one row.
+    if (
+        type(X) is Features
+        and X.table is table
+        and X.names is model.feature_names
+        and X.n_features == model.n_features
+    ):
+        return X
     if type(X) is np.ndarray and table is None and X.dtype.kind in "biuf":
         features = as_features(X)
         if features.n_features == model.n_features:
