@@ -35,6 +35,8 @@ def list_nodes(
     children: NDArray[Any],
     subset: NDArray[Any],
     place: NDArray[Any],
+    mass: NDArray[Any],
+    unit: float,
 ) -> None: ...
 def solve_leaves(
     arrays: object,
