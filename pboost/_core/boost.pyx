@@ -9,6 +9,8 @@ of rows.
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs, isfinite, rint
 
+import numpy as np
+
 from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_node
@@ -162,6 +164,17 @@ def units(arrays, double steepest, double most):
             n, bits = (n + 1) // 2, bits - 1
         gradient_bits = curvature_bits = min(bits, WIDE_BITS)
     return power_below(steepest, gradient_bits), power_below(most, curvature_bits), curvature_bits
+
+
+def fix(arrays):
+    """Return the pointers to the arrays of a round, for the attribute `fixed`.
+
+    Most arrays and options of a fit do not change, and reading them takes longer than growing a small tree.
+    """
+    fixed = np.empty(1, dtype=f"V{sizeof(Round)}")
+    cdef Round r = read_round(arrays, &passes)
+    (<Round*>to_write(fixed, sizeof(Round)))[0] = r
+    return fixed
 
 
 def begin(arrays):

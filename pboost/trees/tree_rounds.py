@@ -75,6 +75,8 @@ class Rounds:
 
     #: Whether features can share an array of codes; False if rows are in partitions.
     shares_lanes = True
+    #: The result of `boost.fix`, or None if kernels read all arrays in each call.
+    fixed: Array | None = None
 
     def __init__(
         self,
@@ -266,6 +268,8 @@ class Rounds:
             self.low = np.empty(len(self.packed), dtype=np.int64)
         self.number += 1
         self.comparisons = self.bound_of(self.number)
+        if self.fixed is None and self.shares_lanes and self.payments is None:
+            self.fixed = boost.fix(self)
         *units, bits = boost.units(self, self.steepest, self.most_curved)
         self._begin(rows, *units)
         if self.restraints.random_strength:
