@@ -22,8 +22,25 @@ cdef inline int read_costs(Round* r, arrays) except -1:
     return 0
 
 
+cdef inline int read_changing(Round* r, arrays, Passes* passes) except -1:
+    """Read the fields of a round that change from tree to tree."""
+    r.passes, r.team, r.n = passes, team_at(arrays.team), arrays.n_listed
+    r.low = <int64_t*>to_write(arrays.low, sizeof(int64_t)) if arrays.is_wide else NULL
+    r.l2, r.min_weight, r.min_gain = arrays.node_l2, arrays.node_weight, arrays.node_gain
+    r.comparisons, r.jitter, r.number = arrays.comparisons, arrays.jitter, arrays.number
+    return 0
+
+
 cdef inline Round read_round(arrays, Passes* passes) except *:
+    """Read the arrays of a round. With `fixed` (see `fix`), only the fields that change are read."""
     cdef Round r
+    cdef const Round* fixed
+    if arrays.fixed is not None:
+        fixed = <const Round*>to_read(arrays.fixed, sizeof(Round))
+        if fixed.packed == to_write(arrays.packed, sizeof(int64_t)):  # not a copy of these arrays
+            r = fixed[0]
+            read_changing(&r, arrays, passes)
+            return r
     r.codes = <const uint8_t*>to_read(arrays.codes, sizeof(uint8_t))
     r.groups = <const uint8_t*>to_read(arrays.lanes.groups, sizeof(uint8_t))
     r.special = NULL
@@ -45,28 +62,24 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
         r.copies = <const double*>to_read(arrays.weight, sizeof(double))
     r.packed = <int64_t*>to_write(arrays.packed, sizeof(int64_t))
     r.spare_packed = <int64_t*>to_write(arrays.spare_packed, sizeof(int64_t))
-    r.low = NULL
-    if arrays.is_wide:
-        r.low = <int64_t*>to_write(arrays.low, sizeof(int64_t))
     r.masses = <double*>to_write(arrays.masses, sizeof(double))
     r.node = <Node*>to_write(arrays.node, sizeof(Node))
     r.subset = <uint64_t*>to_write(arrays.subset, sizeof(uint64_t))
     r.open = <Open*>to_write(arrays.open, sizeof(Open))
     r.state = <State*>to_write(arrays.state, sizeof(State))
-    r.passes = passes
-    r.n, r.d, r.stride = arrays.n_listed, arrays.codes.shape[0], arrays.codes.shape[1]
+    read_changing(&r, arrays, passes)
+    r.d, r.stride = arrays.codes.shape[0], arrays.codes.shape[1]
     r.n_rows, r.n_slots, r.slot = r.stride, arrays.n_slots, arrays.masses.shape[1]
-    r.team, r.who, r.n_threads = team_at(arrays.team), 0, arrays.n_threads
+    r.who, r.n_threads = 0, arrays.n_threads
     r.share, r.n_takers = arrays.share, arrays.slot_of.shape[0]
     r.n_open, r.n_levels = arrays.open.shape[1], arrays.slot_of.shape[1]
     r.stack = <Stack*>to_write(arrays.stack, sizeof(Stack))
     r.slot_of = <int32_t*>to_write(arrays.slot_of, sizeof(int32_t))
     r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_samples_leaf
-    r.l2, r.level_smoothing = arrays.node_l2, arrays.categorical_smoothing
+    r.level_smoothing = arrays.categorical_smoothing
     r.has_levels = len(arrays.subset) > 0
-    r.min_weight, r.min_gain = arrays.node_weight, arrays.node_gain
     r.free, r.max_leaves = <int32_t*>to_write(arrays.free, sizeof(int32_t)), arrays.max_leaf_nodes
-    r.comparisons, r.row_mass = arrays.comparisons, NULL
+    r.row_mass = NULL
     if arrays.row_mass is not None:
         r.row_mass = <const int64_t*>to_read(arrays.row_mass, sizeof(int64_t))
     r.direction = NULL
@@ -83,7 +96,7 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
         r.picked = <int32_t*>to_write(arrays.picked, sizeof(int32_t))
         r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
         r.key = arrays.restraints.key
-    r.jitter, r.jitter_key, r.number = arrays.jitter, arrays.restraints.jitter_key, arrays.number
+    r.jitter_key = arrays.restraints.jitter_key
     r.level_score, r.level_depth = 0.0, 0
     read_costs(&r, arrays)
     r.rows_by_bin = NULL

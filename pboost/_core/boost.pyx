@@ -6,7 +6,10 @@ for rows that were not used for the tree, `add_others`. If the words of some row
 tree is grown on the other rows; then call `draws.sum_all` after `grow`. Results do not depend on the order
 of rows.
 """
+from libc.float cimport DBL_MAX
 from libc.math cimport fabs, isfinite, rint
+
+import numpy as np
 
 from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_best cimport begin_best, end_best, split_best
@@ -163,6 +166,17 @@ def units(arrays, double steepest, double most):
     return power_below(steepest, gradient_bits), power_below(most, curvature_bits), curvature_bits
 
 
+def fix(arrays):
+    """Return the pointers to the arrays of a round, for the attribute `fixed`.
+
+    Most arrays and options of a fit do not change, and reading them takes longer than growing a small tree.
+    """
+    fixed = np.empty(1, dtype=f"V{sizeof(Round)}")
+    cdef Round r = read_round(arrays, &passes)
+    (<Round*>to_write(fixed, sizeof(Round)))[0] = r
+    return fixed
+
+
 def begin(arrays):
     """Create the root from the packed gradients of the listed rows."""
     cdef Round r = read_round(arrays, &passes)
@@ -208,21 +222,31 @@ def grow(arrays, Py_ssize_t cells):
     return r.state.open == 0
 
 
-def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):
+def list_nodes(
+    arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place,
+    int64_t[:, ::1] mass, double unit
+):
     """Write the nodes of the grown tree in preorder.
 
-    OUT nodes (n,), children (n, 2), -1 in leaves; subset (n, 4), empty without categorical features; WORK
-    place (2 n,). n is the number of `nodes` in the state.
+    OUT nodes (n,), with gains in this unit; children (n, 2), -1 in leaves; subset (n, 4), empty without
+    categorical features; mass (n, 2): the Hessian sum of each node, and 0; WORK place (2 n,). n is the
+    number of `nodes` in the state.
     """
     cdef Round r = read_round(arrays, &passes)
-    cdef Py_ssize_t n = r.state.nodes
+    cdef Py_ssize_t n = r.state.nodes, k
     cdef bint has_sets = subset.shape[0] > 0
     if (len(nodes) != n or children.shape[0] != n or children.shape[1] != 2 or place.shape[0] < 2 * n
+            or mass.shape[0] != n or mass.shape[1] != 2
             or (has_sets and (subset.shape[0] != n or subset.shape[1] != WORDS))):
         raise ValueError("list_nodes: arrays of different sizes")
     cdef Node* out = <Node*>to_write(nodes, sizeof(Node))
     with nogil:
         list_preorder(&r, out, &children[0, 0], &subset[0, 0] if has_sets else NULL, &place[0])
+        for k in range(n):
+            mass[k, 0], mass[k, 1] = <int64_t>out[k].curvature, 0
+            out[k].loss *= unit
+            if out[k].loss > DBL_MAX:
+                out[k].loss = DBL_MAX
 
 
 # ---------------------------------------------------------------------------------------------

@@ -108,20 +108,51 @@ PBOOST_AVX2 static void pboost_gain_avx2(PBOOST_GAIN_ARGS)
         pboost_gain_fours(group, 0, at, own, gains, pool);
 }
 
+/* The best splits so far of eight lanes, over every PBOOST_CHAINS-th bin. A single chain of comparisons
+   would be limited by latency. */
+#define PBOOST_CHAINS 4
+typedef struct {
+    __m256 value, bin;
+} pboost_chain;
+
+/* Keep the splits in `other` that are better; ties go to the lower bin. */
+PBOOST_INLINE PBOOST_AVX2 pboost_chain pboost_better_of(pboost_chain best, pboost_chain other)
+{
+    const __m256 is_better = _mm256_or_ps(
+        _mm256_cmp_ps(other.value, best.value, _CMP_GT_OQ),
+        _mm256_and_ps(_mm256_cmp_ps(other.value, best.value, _CMP_EQ_OQ),
+                      _mm256_cmp_ps(other.bin, best.bin, _CMP_LT_OQ)));
+    best.value = _mm256_blendv_ps(best.value, other.value, is_better);
+    best.bin = _mm256_blendv_ps(best.bin, other.bin, is_better);
+    return best;
+}
+
 PBOOST_AVX2 static void pboost_pooled_avx2(PBOOST_POOLED_ARGS)
 {
     const __m256 part = _mm256_set1_ps(share), rest = _mm256_set1_ps(1.0f - share);
-    __m256 best = _mm256_set1_ps(-INFINITY), bin = _mm256_set1_ps(-1.0f), b = _mm256_setzero_ps();
-    for (int i = 0; i < bins - 1; i++, gains += PBOOST_LANES, pool += PBOOST_LANES) {
-        const __m256 value = _mm256_add_ps(
-            _mm256_mul_ps(rest, _mm256_loadu_ps(gains)), _mm256_mul_ps(part, _mm256_loadu_ps(pool)));
-        const __m256 is_better = _mm256_cmp_ps(value, best, _CMP_GT_OQ);
-        best = _mm256_blendv_ps(best, value, is_better);
-        bin = _mm256_blendv_ps(bin, b, is_better);
-        b = _mm256_add_ps(b, _mm256_set1_ps(1.0f));
+    pboost_chain best[PBOOST_CHAINS];
+    __m256 first = _mm256_setzero_ps();
+    for (int k = 0; k < PBOOST_CHAINS; k++)
+        best[k].value = _mm256_set1_ps(-INFINITY), best[k].bin = _mm256_set1_ps(-1.0f);
+#define PBOOST_POOLED_BIN(k, b)                                                                    \
+    {                                                                                              \
+        const ptrdiff_t cell = (ptrdiff_t)(b) * PBOOST_LANES;                                      \
+        const __m256 value = _mm256_add_ps(_mm256_mul_ps(rest, _mm256_loadu_ps(gains + cell)),     \
+                                           _mm256_mul_ps(part, _mm256_loadu_ps(pool + cell)));     \
+        const __m256 is_better = _mm256_cmp_ps(value, best[k].value, _CMP_GT_OQ);                  \
+        best[k].value = _mm256_blendv_ps(best[k].value, value, is_better);                         \
+        best[k].bin = _mm256_blendv_ps(                                                            \
+            best[k].bin, _mm256_add_ps(first, _mm256_set1_ps((float)(k))), is_better);             \
     }
-    _mm256_storeu_ps(cuts->value, best);
-    _mm256_storeu_si256((__m256i *)cuts->bin, _mm256_cvttps_epi32(bin));
+    int b = 0;
+    for (; b + PBOOST_CHAINS <= bins - 1; b += PBOOST_CHAINS) {
+        for (int k = 0; k < PBOOST_CHAINS; k++) PBOOST_POOLED_BIN(k, b + k)
+        first = _mm256_add_ps(first, _mm256_set1_ps((float)PBOOST_CHAINS));
+    }
+    for (int k = 0; b + k < bins - 1; k++) PBOOST_POOLED_BIN(k, b + k)
+    for (int k = 1; k < PBOOST_CHAINS; k++) best[0] = pboost_better_of(best[0], best[k]);
+    _mm256_storeu_ps(cuts->value, best[0].value);
+    _mm256_storeu_si256((__m256i *)cuts->bin, _mm256_cvttps_epi32(best[0].bin));
 }
 
 /* The best splits of four lanes so far, and their pooled gains. */

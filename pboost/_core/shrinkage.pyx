@@ -41,6 +41,16 @@ def note_squares(arrays, double gradient_scale, double scale, double[::1] square
         run_ranges(team, 0, n, share, squares_part, &all)
 
 
+def sum_listed(const double[::1] squares, const int32_t[::1] rows):
+    """Return the sum of the squared gradients, which are integers, of the listed rows."""
+    cdef double total = 0.0
+    cdef Py_ssize_t i, n = rows.shape[0]
+    with nogil:
+        for i in range(n):
+            total += squares[rows[i]]
+    return total
+
+
 def leaf_sums(arrays, nodes, const double[::1] squares, weights, double[:, ::1] sums):
     """Sum squared gradients and weights over the rows of leaves (OUT sums (n, 2), 0 for inner nodes).
 
@@ -74,17 +84,18 @@ def leaf_sums(arrays, nodes, const double[::1] squares, weights, double[:, ::1] 
 
 
 def shrink_leaves(
-    nodes, const int32_t[:, ::1] children, double[:, ::1] spread, double[::1] step, double shrinkage,
-    double row_weight, double l2, double most, double rate, double unit
+    nodes, const int32_t[:, ::1] children, double[:, ::1] spread, double square_unit, double weight_unit,
+    double[::1] step, double shrinkage, double row_weight, double l2, double most, double rate, double unit
 ):
     """Shrink the leaf values of a tree toward the values of their ancestors.
 
-    IN/OUT nodes (n,), in preorder; spread (n, 2): sums of squared gradients, in packed units, and of
-    weights; given for leaves. OUT step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`.
+    IN/OUT nodes (n,), in preorder; spread (n, 2): sums of squared gradients and of weights, given for leaves.
+    Their units are `square_unit`, relative to the packed gradients, and `weight_unit`. OUT step (n,): the shrunk step of each node. `unit` is as in `solve_leaves`.
     Returns the weighted sum of squared leaf values after shrinkage, as a fraction of the sum before it.
     """
     cdef Shrink all
     cdef double kept
+    cdef Py_ssize_t k
     all.n = len(nodes)
     if not children.shape[0] == spread.shape[0] == step.shape[0] == all.n or spread.shape[1] != 2:
         raise ValueError("shrink_leaves: arrays of different sizes")
@@ -93,5 +104,8 @@ def shrink_leaves(
     all.shrinkage, all.row_weight, all.l2 = shrinkage, row_weight, l2
     all.most, all.rate, all.unit = most, rate, unit
     with nogil:
+        for k in range(all.n):
+            all.spread[k].squares *= square_unit
+            all.spread[k].weight *= weight_unit
         kept = shrink_tree(&all)
     return kept

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import boost, draws, shrinkage, softmax
 from pboost._core.derived import GROUP_LANES
-from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.columns import MOST_FLOAT, BinnedColumns
 from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training_data import Problem
@@ -75,6 +75,8 @@ class Rounds:
 
     #: Whether features can share an array of codes; False if rows are in partitions.
     shares_lanes = True
+    #: The result of `boost.fix`, or None if kernels read all arrays in each call.
+    fixed: Array | None = None
 
     def __init__(
         self,
@@ -256,7 +258,7 @@ class Rounds:
 
     def grown(self, rows: IntArray) -> Grown | None:
         """Return a tree grown on the listed rows, or None on overflow."""
-        limit = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
+        limit = MOST_FLOAT if self.loss_code >= 0 else MOST_DERIVATIVE
         if not (self.steepest <= limit and self.most_curved <= limit):
             return None
         self.list_rows(self.used_rows)
@@ -266,6 +268,8 @@ class Rounds:
             self.low = np.empty(len(self.packed), dtype=np.int64)
         self.number += 1
         self.comparisons = self.bound_of(self.number)
+        if self.fixed is None and self.shares_lanes and self.payments is None:
+            self.fixed = boost.fix(self)
         *units, bits = boost.units(self, self.steepest, self.most_curved)
         self._begin(rows, *units)
         if self.restraints.random_strength:
@@ -393,6 +397,8 @@ class Rounds:
         bound = min(self.steps.step_limit, self.loss.limit) * (of_gradient / of_curvature)
         self.node["least"][0], self.node["most"][0] = -bound, bound
         self.node_weight = held.min_child_weight * of_curvature
+        if held.min_split_gain <= 0 and self.payments is None:
+            return
         with np.errstate(over="ignore", under="ignore"):
             unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
             if held.min_split_gain > 0:  # a gain of 0 may be negative after rounding
@@ -406,16 +412,12 @@ class Rounds:
         nodes, children = np.empty(n, dtype=NODE), np.empty((n, 2), dtype=np.int32)
         subset = np.empty((n if len(self.subset) else 0, WORDS), dtype=np.uint64)
         place = np.empty(2 * n, dtype=np.int32)
-        boost.list_nodes(self, nodes, children, subset, place)
-        #: Position of each node in preorder, by order of creation.
-        self.place = place[:n]
+        mass = np.empty((n, 2), dtype=np.int64)
         # After scaling, the largest Hessian of a row is between 1/2 and 1.
         scale = 2.0**bits
-        mass = np.zeros((n, 2), dtype=np.int64)
-        mass[:, 0] = nodes["curvature"]
-        with np.errstate(over="ignore", under="ignore"):
-            nodes["loss"] *= unit * unit / scale
-        np.minimum(nodes["loss"], np.finfo(np.float64).max, out=nodes["loss"])
+        boost.list_nodes(self, nodes, children, subset, place, mass, unit * unit / scale)
+        #: Position of each node in preorder, by order of creation.
+        self.place = place[:n]
         return Grown(nodes, children, mass, scale, 0, self.special, subset)
 
     def _find_steps(self, grown: Grown, unit: float) -> None:
@@ -454,8 +456,7 @@ class Rounds:
 
     def root_squares(self, rows: IntArray) -> float:
         """Return the sum of the squared gradients of the rows on which a tree is grown."""
-        squares = self.squares if len(rows) == len(self.y) else self.squares[rows]
-        return float(squares.sum())  # exact, because these are integers
+        return shrinkage.sum_listed(self.squares, rows)
 
     def _jitter(self, squares: float) -> float:
         """Return the standard deviation of the jitter of split scores.
@@ -477,13 +478,13 @@ class Rounds:
     def _shrink(self, grown: Grown, unit: float) -> None:
         """Shrink the leaf values toward the values of ancestors, see `leaf_shrinkage`."""
         nodes, steps = grown.nodes, self.steps
-        spread = self.leaf_sums(nodes)
-        spread *= 1.0 / self.square_scale, 1.0 / self._row_weights.exact_scale
         step_limit = min(steps.step_limit, self.loss.limit)
         self.kept = shrinkage.shrink_leaves(
             nodes,
             grown.children,
-            spread,
+            self.leaf_sums(nodes),
+            1.0 / self.square_scale,
+            1.0 / self._row_weights.exact_scale,
             np.empty(len(nodes)),
             steps.shrinkage,
             steps.row_weight,
