@@ -664,12 +664,6 @@ def decision_function(
     return score_by_route(model, X, Route(route, rng, draws, sigma))
 
 
-<<<<<<< HEAD
-@_without_unknown
-def predict(
-    model: Model, X: TableLike, *, threshold: float | None = None, **_unknown: Never
-) -> Array:
-=======
 def _check_hard(X: TableLike, route: object) -> None:
     """Raise NotImplementedError for a sparse matrix with another route than "hard"."""
     if is_sparse(X) and route != "hard":
@@ -678,8 +672,10 @@ def _check_hard(X: TableLike, route: object) -> None:
         )
 
 
-def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Array:
->>>>>>> f92119f22597e1938ca723d4285c2b536b70096a
+@_without_unknown
+def predict(
+    model: Model, X: TableLike, *, threshold: float | None = None, **_unknown: Never
+) -> Array:
     """Return the predicted class of each row, or the predicted number for regression.
 
     Parameters

@@ -342,27 +342,6 @@ class GradientBoostingModel(Model):
                 f"model: {error}; use pb.predict or pb.decision_function, or pb.calibrate to get "
                 "probabilities"
             ) from None
-<<<<<<< HEAD
-=======
-        if self.loss.is_multiclass:
-            return settled(second, np.argmax(score, axis=1))
-        if len(score) == 1:
-            return self._of_one_row(score, float(second[0]))
-        first = 1 - second
-        if is_of_package(self.loss):  # in pboost, P(first) = probability(-score)
-            small = first < LEAST_DIFFERENCE
-            if small.any():
-                first[small] = self.loss.probability(-score[small])
-        return settled(in_two_columns(first, second), score > 0)
-
-    def _of_one_row(self, score: FloatArray, second: float) -> FloatArray:
-        """Return the result of `probabilities` for one row; Python numbers are faster here."""
-        first = 1 - second
-        if first < LEAST_DIFFERENCE and is_of_package(self.loss):
-            first = float(self.loss.probability(-score)[0])
-        share = np.array([[first, second]])
-        return share if (second > first) == (score[0] > 0) else settled(share, score > 0)
->>>>>>> 50c99e33fd8a5dc67ba959c1d8970991bfdeb866
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
         """Return a model with only the first rounds."""
@@ -439,8 +418,20 @@ def probabilities_of(loss: Loss, score: FloatArray) -> FloatArray:
     second = loss.probability(score)
     if loss.is_multiclass:
         return settled(second, np.argmax(score, axis=1))
+    if len(score) == 1:
+        return _of_one_row(loss, score, float(second[0]))
     first = 1 - second
     if is_of_package(loss):  # in pboost, P(first) = probability(-score)
         small = first < LEAST_DIFFERENCE
-        first[small] = loss.probability(-score[small])
-    return settled(np.column_stack([first, second]), score > 0)
+        if small.any():
+            first[small] = loss.probability(-score[small])
+    return settled(in_two_columns(first, second), score > 0)
+
+
+def _of_one_row(loss: Loss, score: FloatArray, second: float) -> FloatArray:
+    """Return the result of `probabilities_of` for one row; Python numbers are faster here."""
+    first = 1 - second
+    if first < LEAST_DIFFERENCE and is_of_package(loss):
+        first = float(loss.probability(-score)[0])
+    share = np.array([[first, second]])
+    return share if (second > first) == (score[0] > 0) else settled(share, score > 0)

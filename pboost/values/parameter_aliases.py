@@ -277,6 +277,7 @@ ELSEWHERE = {
 OF_GRADIENT_BOOSTING = frozenset(
     {
         "cost_tradeoff",
+        "greater_is_better",
         "histogram_precision",
         "init",
         "interaction_cst",
@@ -286,6 +287,7 @@ OF_GRADIENT_BOOSTING = frozenset(
         "loss",
         "max_delta_step",
         "max_features_per_tree",
+        "metric",
         "min_child_weight",
         "min_split_gain",
         "monotonic_cst",

@@ -64,7 +64,7 @@ CALLS = {
     "balanced": (partial(fit, sample_weight="balanced"), r"pass pb\.data\.balanced_weights\(y\)$"),
     "scoring": (
         partial(pb.cross_validate, pb.fit_cart, X, Y, scoring="f1"),
-        "^scoring: the metric",
+        "^scoring: cross_validate returns",
     ),
     "fitted": (partial(pb.cross_validate, MODEL, X), "pass the fit function itself, not the model"),
     "rows": (partial(pb.search_space, "gradient_boosting"), "^n_rows: search_space requires this"),
