@@ -75,6 +75,8 @@ class Rounds:
 
     #: Whether features can share an array of codes; False if rows are in partitions.
     shares_lanes = True
+    #: Whether the root histograms of several classes can be computed together.
+    shares_roots = True
 
     def __init__(
         self,
@@ -291,6 +293,10 @@ class Rounds:
         self.is_drawn = len(rows) < self.n_used
         if self.is_drawn:
             self.leave_out(rows)
+        self._make_root()
+
+    def _make_root(self) -> None:
+        """Create the root from the packed gradients of the listed rows."""
         boost.begin(self)
 
     def leave_out(self, rows: IntArray) -> None:
