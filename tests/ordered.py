@@ -280,6 +280,7 @@ FUNCTIONS: dict[str, Any] = {
     "cost_complexity_pruning_path": lambda m, X, y: pb.models.cost_complexity_pruning_path(m, X, y),
     "reach": lambda m, X, y: pb.inspection.reach(m, X, y),
     "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, max_risk=0.5),
+    "shap_values": lambda m, X, y: pb.shap_values(m, X).values,
     "staged_decision_function": lambda m, X, y: pb.staged_decision_function(m, X),
     "staged_predict": lambda m, X, y: pb.staged_predict(m, X),
     "staged_predict_proba": lambda m, X, y: pb.staged_predict_proba(m, X),

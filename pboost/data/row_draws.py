@@ -13,44 +13,34 @@ from numpy.typing import NDArray
 
 from pboost._core import draws
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.sparse_columns import SparseColumns
+from pboost.data.columns.splitmix import STEP, bits_of, mix
 from pboost.values import Array, IntArray
 
-#: Odd multipliers of `splitmix64` [1]_, and the increment of its state.
-#:
-#: .. [1] G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators",
-#:    OOPSLA (2014).
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-STEP = np.uint64(0x9E3779B97F4A7C15)
 
-
-def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the output of `splitmix64` for each state."""
-    x = (x ^ (x >> np.uint64(30))) * FIRST
-    x = (x ^ (x >> np.uint64(27))) * SECOND
-    return x ^ (x >> np.uint64(31))
-
-
-def row_hashes(columns: SortedColumns | BinnedColumns, target: Array) -> NDArray[np.uint64]:
+def row_hashes(
+    columns: SortedColumns | BinnedColumns | SparseColumns, target: Array
+) -> NDArray[np.uint64]:
     """Return a hash (n,) of the bins and the target of each row.
 
     It is a sum over the features, to which the bin that contains 0 adds nothing. A bin is
     identified by its smallest value, and a target by its mantissa, so that the unit of the target
     does not matter.
     """
+    total = columns.hashes() if isinstance(columns, SparseColumns) else _dense_hashes(columns)
+    total += mix(bits_of(np.frexp(target)[0]))
+    return mix(total)
+
+
+def _dense_hashes(columns: SortedColumns | BinnedColumns) -> NDArray[np.uint64]:
+    """Return the sum of the hashes of the bins of each row."""
     total = np.zeros(columns.n_rows, dtype=np.uint64)
     for j, codes in enumerate(columns.codes):
         lower, upper = columns.bin_ranges(j)
         bins = mix(bits_of(np.append(lower, np.nan)) + STEP * np.array([j + 1], np.uint64))
         bins -= bins[min(int((upper < 0).sum()), max(len(upper) - 1, 0))]
         total += bins[codes]
-    total += mix(bits_of(np.frexp(target)[0]))
-    return mix(total)
-
-
-def bits_of(values: Array) -> NDArray[np.uint64]:
-    """Return the bits of numbers. 0 and -0 have equal bits."""
-    bits: NDArray[np.uint64] = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    return bits
+    return total
 
 
 def drawn_share(subsample: float | int | None, n: float) -> float:

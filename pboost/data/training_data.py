@@ -38,6 +38,7 @@ from pboost.data.columns.columns import (
     values_of,
 )
 from pboost.data.columns.prebuilt import LEVELS
+from pboost.data.columns.sparse_columns import SparseColumns, SparseFeatures, bin_sparse
 from pboost.data.node_inputs.imputation import column_means
 from pboost.data.node_inputs.inputs import GrownInputs, Inputs, Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections
@@ -83,6 +84,10 @@ _NO_COLUMNS = made(
     None,
     None,
 )
+#: The features of a problem.
+AnyColumns: TypeAlias = (
+    Features | SortedColumns | BinnedColumns | SparseFeatures | SparseColumns | RowTable
+)
 #: Function that creates projections for rows of a matrix and their weights.
 Project: TypeAlias = Callable[[Floats, IntArray, FloatArray | None], Projections]
 
@@ -93,7 +98,7 @@ class Problem:
 
     Attributes
     ----------
-    columns : Features, SortedColumns, BinnedColumns or RowTable
+    columns : Features, SortedColumns, BinnedColumns, SparseColumns or RowTable
         The features. A matrix is sorted for each fit. A `RowTable` is for weak learners that
         receive rows. If `entries` is set, sorted and binned columns have one row per entry.
     classes : ndarray, shape (J,), or None
@@ -126,7 +131,7 @@ class Problem:
         Object that stores the rows of a row source.
     """
 
-    columns: Features | SortedColumns | BinnedColumns | RowTable
+    columns: AnyColumns
     classes: Array | None
     label: Array
     weights: FloatArray | None
@@ -225,7 +230,7 @@ class Problem:
     def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
         """Return thresholds between rows of X, or between bins."""
         columns = self.columns
-        if isinstance(columns, BinnedColumns):
+        if isinstance(columns, BinnedColumns | SparseColumns):
             return np.asarray(columns.threshold(feature, low, None))
         (source, below), (_, above) = self.source(low), self.source(high)
         edges = (source[rows, feature].astype(np.float64) for rows in (below, above))
@@ -545,7 +550,7 @@ def boosted_problem(
     For `two`, see `as_classes`. With `as_given`, X is not converted. `takes` are the supported
     kinds of features, and `hold` defines the validation set. Binary labels are stored as uint8.
     """
-    columns = as_rows(X) if as_given else _as_columns(X)
+    columns: AnyColumns = as_rows(X) if as_given else _as_columns(X)
     class_data = classes_of_rows(y, sample_weight, columns.n_rows, two)
     if isinstance(y, SoftLabels):
         y.check_present()
@@ -559,7 +564,7 @@ def boosted_problem(
 
 
 def _begun(
-    columns: Features | SortedColumns | BinnedColumns | RowTable,
+    columns: AnyColumns,
     class_data: Classes,
     y: FloatArray,
     sample_weight: ArrayLike | None,
@@ -599,7 +604,7 @@ def tree_problem(
 
     `takes` are the supported kinds of features, and `hold` defines the validation set.
     """
-    columns = _as_columns(X)
+    columns: AnyColumns = _as_columns(X)
     n, names = columns.n_rows, columns.names
     search, max_bins, n_threads = binning
     targets = _NO_NUMBERS
@@ -616,7 +621,11 @@ def tree_problem(
         problem = problem.scaled()
     assert not isinstance(problem.columns, RowTable)
     columns = problem.columns
-    if isinstance(columns, Features) and is_binned(search, n):
+    if isinstance(columns, SparseFeatures):
+        if class_data.entries is not None:
+            raise NotImplementedError("y_proba: expected None with a sparse matrix; pass classes")
+        columns = bin_sparse(columns, trained, max_bins)
+    elif isinstance(columns, Features) and is_binned(search, n):
         values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
         if problem.held is not None:
             held, columns = problem.held.coded(columns, values, n_threads)
@@ -635,8 +644,8 @@ def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
     return search == "binned" or (search == "auto" and n >= auto)
 
 
-def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns:
-    if not isinstance(X, SortedColumns | BinnedColumns):
+def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns | SparseFeatures:
+    if not isinstance(X, SortedColumns | BinnedColumns | SparseFeatures):
         return as_features(X)
     check_size((X.n_rows, X.n_features))
     return X

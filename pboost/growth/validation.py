@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.data.columns.columns import to_fixed_point, values_of
 from pboost.data.columns.prebuilt import MAX_BINS
+from pboost.data.columns.sparse_columns import SparseColumns, SparseFeatures, read_sparse
 from pboost.data.node_inputs.inputs import GrownInputs, in_set, in_sums
 from pboost.data.read.check_xy import (
     as_targets,
@@ -19,7 +20,7 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Features, RowTable
+from pboost.data.read.convert import Features, RowTable, is_sparse
 from pboost.data.resampling import HoldOut, Validation
 from pboost.data.row_fingerprint import digest_of_rows, merged
 from pboost.data.row_source import RowSource
@@ -70,7 +71,7 @@ class ValidationRows:
         Training data; validation rows have weight 0.
     drawn : ndarray of int, shape (n,)
         Validation rows drawn from the training data; empty if the user passed a validation set.
-    X : ndarray, shape (n, d), or None
+    X : ndarray, shape (n, d), SparseFeatures or None
         Values of a validation set, or of drawn rows that cannot be binned.
     y : ndarray, shape (n,)
         Target of each row. In binary classification, whether the row has the second class; in
@@ -87,7 +88,7 @@ class ValidationRows:
 
     problem: Problem
     drawn: NDArray[np.intp]
-    X: Array | None
+    X: Any
     y: Array
     weight: FloatArray
     n_iter_no_change: int
@@ -135,7 +136,8 @@ def validation_rows(
             np.empty(0, dtype=np.intp),
         )
         user_set = rows_given("validation", validation, problem, holes)
-        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(user_set["X"])))
+        if not isinstance(user_set["X"], SparseFeatures):
+            problem = replace(problem, seen=merged(problem.seen, digest_of_rows(user_set["X"])))
         return ValidationRows(
             problem, none, **user_set, n_iter_no_change=n_iter_no_change, settings=settings
         )
@@ -165,12 +167,16 @@ def rows_given(
         )
     X, y, sample_weight = (*validation, None)[:3]
     try:
-        features = match_names(problem.names, problem.n_features, X, problem.table)
+        features = _features_of(X, problem, holes)
+        values = features if isinstance(features, SparseFeatures) else features.values
         n, classes = features.n_rows, problem.classes
         check_has_rows(n)
-        check_finite(features, holes)
         soft = None if classes is None else soft_validation(y, classes)
         if soft is not None:
+            if isinstance(features, SparseFeatures):
+                raise NotImplementedError(
+                    "y: expected classes with a sparse matrix, got soft labels"
+                )
             soft.check_rows(n)
             shares = soft.expanded(as_weights(sample_weight, n))
             rows = np.arange(n) if shares.entries is None else shares.entries.rows
@@ -184,9 +190,21 @@ def rows_given(
             codes = class_codes(classes, y, n)
         else:
             codes = is_second(classes, y, n)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, NotImplementedError) as error:
         raise type(error)(f"{argument}: {error}") from None
-    return {"X": features.values, "y": codes, "weight": _ones(weight, n)}
+    return {"X": values, "y": codes, "weight": _ones(weight, n)}
+
+
+def _features_of(X: Any, problem: Problem, holes: bool) -> Features | SparseFeatures:
+    """Return the rows of a validation set in the order of the training features."""
+    if is_sparse(X) and isinstance(problem.columns, SparseColumns):
+        features = read_sparse(X)
+        if features.n_features != problem.n_features:
+            raise ValueError(f"X: expected {problem.n_features} columns, got {features.n_features}")
+        return features
+    dense = match_names(problem.names, problem.n_features, X, problem.table)
+    check_finite(dense, holes)
+    return dense
 
 
 def _of_two(classes: Array, label: Array) -> Array:

@@ -214,6 +214,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_missing()
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = type(self).builder is pb.fit_gradient_boosting
         return tags
 
     def predict(self, X: object) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pboost._core import boost
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.sparse_columns import SparseColumns
 from pboost.data.read.convert import Features
 from pboost.data.row_draws import RowDraws, drawn_share, row_hashes
 from pboost.data.targets import weight_of_copy
@@ -30,6 +31,7 @@ from pboost.trees.pooled_growth import growth_by_pairs
 from pboost.trees.random_forest import nodes_of_rows
 from pboost.trees.regularization import Restraints, draws_columns
 from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.sparse_rounds import SparseRounds
 from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray, draw_key
 
@@ -103,6 +105,11 @@ class SumRows(Protocol):
 
     def refuse_first(self, rounds: object) -> None:
         """Raise ValueError if the first tree cannot be fitted to the derivatives."""
+
+
+def is_in_bins(problem: Problem) -> bool:
+    """Return whether the features are binned, so that sums are exact."""
+    return isinstance(problem.columns, BinnedColumns | SparseColumns)
 
 
 class TableRows:
@@ -186,9 +193,10 @@ class TableRows:
         label = np.empty(0, dtype=np.int32)
         problem = replace(self.problem, classes=None, label=label, y=nothing)
         limits = growing.limits
-        if isinstance(problem.columns, BinnedColumns):
+        if isinstance(problem.columns, BinnedColumns | SparseColumns):
+            kind = Rounds if isinstance(problem.columns, BinnedColumns) else SparseRounds
             case = problem, y, loss, weights, f, limits, steps
-            return Rounds(*case, growing.restraints, workers)
+            return kind(*case, growing.restraints, workers)
         weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
         return ExactRounds(problem, y, loss, weight, f, limits, steps, workers.n_threads)
 
@@ -197,7 +205,7 @@ class TableRows:
         self._rows, self._draws = np.flatnonzero(self._weight > 0).astype(np.int32), None
         if share < 1.0:
             columns = self.problem.columns
-            assert isinstance(columns, SortedColumns | BinnedColumns)
+            assert isinstance(columns, SortedColumns | BinnedColumns | SparseColumns)
             self._draws = RowDraws(row_hashes(columns, self._y), self._rows, share, seed)
 
     def listed(self, number: int) -> Any:
@@ -258,7 +266,7 @@ class SumFit:
         rows.begin_draws(share, draw_key(generator) if share < 1.0 else 0)
         #: Whether each tree uses all rows and features.
         self.is_same = share == 1.0 and not draws_columns(settings)
-        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
+        weights = rows.weights(is_in_bins(rows.problem))
         is_constant = settings["init"] == "constant"
         self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
         self.first_trees = () if first_model is None else tuple(_by_rounds(first_model))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 
+from pboost.data.columns.sparse_columns import SparseFeatures
 from pboost.data.read.check_xy import scaled_weights
 from pboost.data.read.convert import Features
 from pboost.data.training_data import Problem
@@ -16,6 +17,7 @@ from pboost.losses import Loss
 from pboost.losses.metrics import METRICS, Metric, MetricFunction, MetricName, check_metric
 from pboost.models.gradient_boosting import probabilities_of
 from pboost.models.single_tree import Tree
+from pboost.trees.sparse_rounds import sparse_predictions
 from pboost.values import FloatArray, Task, check_flag, check_number
 from pboost.values.options import Option
 
@@ -163,6 +165,8 @@ class ValidationSet:
     def _predictions(self, trees: Tree | list[Tree], X: Any) -> FloatArray:
         if isinstance(trees, list):
             return np.stack([self._predictions(tree, X) for tree in trees])
+        if isinstance(X, SparseFeatures):
+            return sparse_predictions(trees, X)
         return trees.predict(Features(X, trees.feature_names, trees.table)).T
 
     def _measure(self) -> None:

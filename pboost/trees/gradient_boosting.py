@@ -10,15 +10,17 @@ from typing import Annotated, Any, Literal, TypedDict, Unpack, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.columns import SortedColumns
+from pboost.data.columns.sparse_columns import MIN_SAMPLES, SparseFeatures, read_sparse
 from pboost.data.feature_costs import CostOptions
+from pboost.data.read.convert import is_sparse
 from pboost.data.resampling import check_bag
 from pboost.data.row_source import RowOptions, RowSource
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, LossName, check_loss, is_of_package
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.threads import Workers
-from pboost.trees.boosting_loop import Growing, SumFit, SumRows, TableRows
+from pboost.trees.boosting_loop import Growing, SumFit, SumRows, TableRows, is_in_bins
 from pboost.trees.cart import (
     BinOptions,
     FeatureCount,
@@ -40,6 +42,7 @@ from pboost.trees.regularization import (
     read_restraints,
     refuse_restraints,
 )
+from pboost.trees.sparse_rounds import sparse_options
 from pboost.values import (
     MOST_NODES,
     Auto,
@@ -79,31 +82,31 @@ class TuningOptions(TypedDict, total=False):
     quality : int
         Level from 1 (fastest) to 5 (most accurate). It sets the default of `learning_rate`.
     n_estimators : int or "auto"
-        Maximum number of trees, or of rounds with the softmax loss. For "auto" see Notes.
+        Maximum number of trees, or of rounds with the softmax loss.
     learning_rate : float or "auto"
         Factor in (0, 1] by which each leaf value is multiplied. Smaller values need more trees and
         often generalize better. "auto" is 0.3, 0.2, 0.1, 0.05 or 0.025 for the levels of `quality`.
     max_depth : int or None
-        Maximum depth of each tree; 1 gives stumps. None means no limit.
+        Maximum depth of each tree. None means no limit.
     max_leaf_nodes : int or None
         Maximum number of leaves of each tree. If given, trees grow best-first. `max_depth` also
         applies unless it is None.
     min_samples_leaf : int
         Minimum number of training rows in a leaf.
     l2_regularization : float or "auto"
-        Number >= 0 that is added to the sum of Hessians in leaf values and split gains.
+        Number >= 0 added to the sum of Hessians in leaf values and split gains.
     leaf_shrinkage : float or "auto"
         Strength >= 0 with which the difference between two children is shrunk toward 0 if it is
         within its noise. Values from 1 to 3 suit deep trees; 0 disables it.
     random_strength : float or "auto"
         Size >= 0 of random numbers that are added to split scores, so that features with similar
-        gains take turns. They fade during training. 0 disables them.
+        gains take turns. They fade during training.
     subsample : float, int, None or "auto"
         Fraction of the training rows on which each tree is grown, in (0, 1], or their mean number.
-        Leaf values use all rows. None grows trees on all rows.
+        Leaf values use all rows. None: all.
     max_features : int, float, "sqrt", "log2" or None
         Number or fraction of the features to consider for each split, drawn at random at each node.
-        None considers all.
+        None: all.
     """
 
     quality: Annotated[int, Option(3, check_integer, min_value=1, max_value=len(RATES))]
@@ -143,7 +146,7 @@ class RegularizationOptions(TypedDict, total=False):
         Minimum gain of a split, on the scale of LightGBM's `min_split_gain` and XGBoost's `gamma`.
     max_features_per_tree : int, float, "sqrt", "log2" or None
         Number or fraction of the features that a tree can use, drawn at random. `max_features` then
-        draws from these. None uses all.
+        draws from these. None: all.
     monotonic_cst : mapping of str or int to int, or sequence of int, optional
         Monotonic constraints of numerical features, by name or position: predictions never decrease
         (1) or never increase (-1) with the feature. A sequence has 1, 0 or -1 per feature. Missing
@@ -193,6 +196,8 @@ class AdvancedOptions(TypedDict, total=False):
         How nodes choose their splits: each node by its own gain ("independent"), all nodes of a
         level together ("symmetric"), a mix of both ("pooled"), or by the gain per comparison
         ("cost_efficient").
+    min_samples_in_bin : int or "auto"
+        Minimum rows per bin of a sparse matrix (:doc:`/how_to/sparse_data`). "auto" is 100.
     tree_comparisons : float or sequence of float, optional
         Maximum mean number of comparisons per training row in a tree with
         ``growth="cost_efficient"`` (default 4). In a sequence, the last number is used for
@@ -207,6 +212,9 @@ class AdvancedOptions(TypedDict, total=False):
     histogram_precision: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
     growth: Annotated[
         Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
+    ]
+    min_samples_in_bin: Annotated[
+        int | Auto, Option("auto", check_or_auto, of=check_integer, min_value=1)
     ]
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
 
@@ -272,7 +280,7 @@ def fit_gradient_boosting(
 
     Parameters
     ----------
-    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+    X : array_like of shape (n, d), data frame, sparse matrix, SortedColumns or BinnedColumns
         Features. Missing values go to the child that gives the better split, or, if a node had none
         in training, to the child with more weight. Categories are split into two sets.
     y : array_like of shape (n,), optional
@@ -356,6 +364,10 @@ def fit_gradient_boosting(
     """
     if options["rng"] is None:
         options = {**options, "rng": 0}
+    if is_sparse(X):
+        min_samples = options["min_samples_in_bin"]
+        X = read_sparse(X, MIN_SAMPLES if isinstance(min_samples, str) else min_samples)
+        options = sparse_options(options)
     data = FitData.of(X, y, options)
     task: Task | None = options["task"]
     if loss is None:
@@ -398,6 +410,11 @@ def begin_sum(
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)
+    if not isinstance(data.X, SparseFeatures) and options["min_samples_in_bin"] not in ("auto", 1):
+        raise NotImplementedError(
+            'min_samples_in_bin: expected "auto" or 1 unless X is a sparse matrix, got '
+            f"{options['min_samples_in_bin']}; use max_bins"
+        )
     _check_trees(options, loss, is_exact)
     if is_exact:
         refuse_restraints(options)
@@ -440,7 +457,7 @@ def begin_sum(
     settings["growth"], limits = growth
     if state is not None and draws(settings):
         settings["rng"] = state
-    is_held_back = isinstance(rows.problem.columns, BinnedColumns) and (
+    is_held_back = is_in_bins(rows.problem) and (
         options["task"] == "classification" or loss.name == "squared_error"
     )
     steps = Steps(

@@ -151,8 +151,10 @@ class SoftmaxRounds(ClassRounds):
         self.look()
         # Initial derivatives are not used, since gradients are passed in before each tree.
         self.take_one(make(label, LOSSES["log_loss"], weights, f[0], self.halved(steps)))
-        self.roots = Roots(self.tree_rounds) if isinstance(self.tree_rounds, Rounds) else None
-        self.pays = self.roots is not None and self.tree_rounds.payments is not None
+        is_binned = isinstance(self.tree_rounds, Rounds)
+        has_roots = is_binned and self.tree_rounds.shares_roots
+        self.roots = Roots(self.tree_rounds) if has_roots else None
+        self.pays = is_binned and self.tree_rounds.payments is not None
 
     def look(self) -> None:
         """Compute the gradients and the mean loss at the current decision values."""

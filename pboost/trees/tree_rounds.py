@@ -77,6 +77,8 @@ class Rounds:
     shares_lanes = True
     #: The result of `boost.fix`, or None if kernels read all arrays in each call.
     fixed: Array | None = None
+    #: Whether the root histograms of several classes can be computed together.
+    shares_roots = True
 
     def __init__(
         self,
@@ -295,6 +297,10 @@ class Rounds:
         self.is_drawn = len(rows) < self.n_used
         if self.is_drawn:
             self.leave_out(rows)
+        self._make_root()
+
+    def _make_root(self) -> None:
+        """Create the root from the packed gradients of the listed rows."""
         boost.begin(self)
 
     def leave_out(self, rows: IntArray) -> None:

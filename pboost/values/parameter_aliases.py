@@ -86,6 +86,7 @@ PEERS = {
     "impurity": Peers("criterion"),
     "search": Peers("", "", "tree_method"),
     "max_bins": Peers("max_bins", "max_bin", "max_bin", catboost="border_count"),
+    "min_samples_in_bin": Peers("", "min_data_in_bin", "", "of a sparse matrix"),
     "histogram_precision": NONE,
     "max_features_per_tree": Peers(
         "",

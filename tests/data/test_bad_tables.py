@@ -106,7 +106,6 @@ def test_columns_that_are_refused(fit, kind):
 
 
 OTHERS = {
-    "scipy sparse": (sparse.csr_array(A), "sparse matrices are not supported, pass X.toarray()"),
     "no columns": (A[:, :0], "column"),
     "complex": (A + 0j, "X: expected numbers, got dtype complex128"),
     "dates": (np.full((N, 2), DAYS[0].to_datetime64()), "X: expected numbers, got dtype datetime"),
@@ -117,6 +116,13 @@ OTHERS = {
     ),
     "a column": (pd.Series(A[:, 0]), "X: "),
 }
+
+
+@pytest.mark.parametrize("name", sorted(FITS.keys() - {"stagewise", "sum of numbers"}))
+def test_sparse_matrices_are_refused(name):
+    message = r"^X: .* sparse matrices are not supported, pass X.toarray\(\) or use fit_gradient"
+    with pytest.raises(TypeError, match=message):
+        FITS[name](sparse.csr_array(A), truth(FITS[name]))
 
 
 @builders

@@ -279,7 +279,7 @@ def refuse_sparse(X: TableLike) -> None:
     if is_sparse(X) or (hasattr(X, "toarray") and hasattr(X, "nnz")):
         raise TypeError(
             f"X: expected a matrix or a data frame, got a {type(X).__name__}; sparse matrices "
-            "are not supported, pass X.toarray()"
+            "are not supported, pass X.toarray() or use fit_gradient_boosting"
         )
 
 
