@@ -238,7 +238,7 @@ class TreeEnsemble(TreeNodes, Stored):
         """
         features = match_names(self.feature_names, self.n_features, X, self.table)
         check_finite(features, self.missing is not None)
-        return np.array(features.values, dtype=np.float64)
+        return np.array(features.values, dtype=np.float64, order="C")
 
     def __repr__(self) -> str:
         trees = counted(self.n_trees, "tree")
