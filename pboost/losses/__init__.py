@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from pboost.losses import classification as labels
+from pboost.losses import log_link as means
 from pboost.losses import regression as numbers
 from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss, check_derivatives
 from pboost.losses.c_functions import CompiledLoss, compiled
 from pboost.losses.classification import *  # noqa: F403
+from pboost.losses.log_link import *  # noqa: F403
 from pboost.losses.regression import *  # noqa: F403
 from pboost.values import shown
 from pboost.values.parameter_aliases import value_here
@@ -22,8 +24,9 @@ from pboost.values.parameter_aliases import value_here
 __all__ = ["Loss", "check_loss", "compiled"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
+__all__ += means.__all__
 #: The losses that can be selected by name.
-LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss
+LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss | means.LogLinkLoss
 
 
 def is_of_package(loss: object) -> bool:
@@ -37,9 +40,11 @@ def check_loss(loss: object) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "exponential", "log_loss", "hinge" or "probit" for two classes; "softmax" for any number of
-        classes; "squared_error", "absolute_error", "huber", "quantile" or "poisson" for regression.
-        For other parameters pass an object such as ``Huber(2.0)`` or ``Quantile(0.9)``. A custom
+        "exponential", "log_loss", "hinge", "probit" or "focal" for two classes; "softmax" for any
+        number of classes; "squared_error", "absolute_error", "huber", "quantile", "expectile",
+        "log_cosh" or "mape" for regression; "poisson", "gamma" or "tweedie" for regression with a
+        log link. For other parameters pass an object such as ``Huber(2.0)`` or ``Tweedie(1.2)``. A
+        custom
         loss is a subclass of `Loss` that defines `value` and `gradient`.
 
     Returns

@@ -242,6 +242,7 @@ ELSEWHERE = {
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
     **dict.fromkeys(("quantile", "quantile_alpha"), "use loss=pb.losses.Quantile(0.9)"),
     "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile; there are no L1 penalties",
+    "tweedie_variance_power": "use loss=pb.losses.Tweedie(1.5)",
     **dict.fromkeys(
         ("metric", "eval_metric"),
         "the metric of early stopping is the loss; other metrics are not implemented",
