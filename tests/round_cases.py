@@ -65,12 +65,12 @@ def special_case(seed, one_hot=False):
         if y.dtype.kind == "i"
         else problem(X, y, None, levels, 0, max_bins)
     )
-    loss = LOSSES[(OF_NUMBERS if y.dtype.kind == "f" else OF_LABELS)[seed % 5]]
+    names = OF_NUMBERS if y.dtype.kind == "f" else OF_LABELS
+    loss = LOSSES[names[np.random.default_rng(seed).integers(len(names))]]
     if loss.parameters:
-        loss = type(loss)(float(rng.choice([0.2, 0.5, 0.9])))
-    target = y if y.dtype.kind == "f" else 2.0 * y - 1.0
-    if loss.name == "poisson":
-        target = np.abs(np.round(y))
+        parameter = float(rng.choice([0.2, 0.5, 0.9]))
+        loss = type(loss)(1 + parameter if loss.name == "tweedie" else parameter)
+    target = in_domain(loss, y) if y.dtype.kind == "f" else 2.0 * y - 1.0
     listed = None
     if seed % 5 == 0:
         used = np.flatnonzero(weight > 0)
@@ -89,6 +89,13 @@ def special_case(seed, one_hot=False):
         "sums": str(rng.choice(["auto", "packed", "wide"])),
     }
     return columns, target, loss, weight / weight.max(), listed, options
+
+
+def in_domain(loss, y):
+    """Return targets that the loss takes."""
+    if loss.name == "gamma":
+        return np.abs(y) + 0.1
+    return np.abs(np.round(y)) if loss.least == 0 else y
 
 
 def weighed(weight):
@@ -339,6 +346,6 @@ def wide_case(name="log_loss", n=20_000, d=11, seed=0, max_bins=255):
     target = 2.0 * y - 1
     if name in OF_NUMBERS:
         target = X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_t(2, size=n)
-    if name == "poisson":
-        target = rng.poisson(np.exp(X[:, 2])).astype(float)
+    if LOSSES[name].least >= 0:
+        target = in_domain(LOSSES[name], rng.poisson(np.exp(X[:, 2])).astype(float))
     return columns, target, LOSSES[name], weight / weight.max(), None, options

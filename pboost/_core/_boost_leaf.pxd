@@ -15,6 +15,8 @@ cdef extern from "boost_loss.h" nogil:
        Below PBOOST_TINY_STEP, this tolerance is absolute. */
     #define PBOOST_NEAR_STEP 1e-8
     #define PBOOST_TINY_STEP 1e-6
+    /* Tolerance of a search, relative to the largest residual, if the loss has no unit. */
+    #define PBOOST_OF_RESIDUAL 0.01
     /* Relative width of the bracket at which a search stops. */
     #define PBOOST_WIDTH 1e-13
     /* Share of the total weight below which a sum counts as zero. */
@@ -30,10 +32,15 @@ cdef extern from "boost_loss.h" nogil:
     enum: ABSOLUTE "PBOOST_ABSOLUTE"
     enum: QUANTILE "PBOOST_QUANTILE"
     enum: HUBER "PBOOST_HUBER"
+    enum: TWEEDIE "PBOOST_TWEEDIE"
+    enum: GAMMA "PBOOST_GAMMA"
+    enum: EXPECTILE "PBOOST_EXPECTILE"
+    enum: MAPE "PBOOST_MAPE"
     enum: N_LOSSES "PBOOST_N_LOSSES"
     const char* loss_name "pboost_loss_name"(int loss)
     const double NEAR_STEP "PBOOST_NEAR_STEP"
     const double TINY_STEP "PBOOST_TINY_STEP"
+    const double OF_RESIDUAL "PBOOST_OF_RESIDUAL"
     const double WIDTH "PBOOST_WIDTH"
     const double FLAT "PBOOST_FLAT"
     ctypedef struct Rows "pboost_rows":
@@ -61,6 +68,11 @@ cdef extern from "boost_loss.h" nogil:
             double* found) noexcept nogil
     LossPasses pboost_choose_loss_passes(int level)
     bint IS_OF_MARGIN "PBOOST_IS_OF_MARGIN"(int loss)
+    bint IS_KINKED "PBOOST_IS_KINKED"(int loss)
+    bint IS_SEARCHED "PBOOST_IS_SEARCHED"(int loss)
+    bint HAS_JUMPS "PBOOST_HAS_JUMPS"(int loss)
+    bint HAS_LOG_LINK "PBOOST_HAS_LOG_LINK"(int loss)
+    double per_target "pboost_per_target"(double y)
     void pboost_bounds(
         const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
 
@@ -188,9 +200,12 @@ cdef inline void bound_step(
     """Compute the largest step of a leaf that its rows and the options allow."""
     step.u, step.y, step.size, step.l2, step.most = far.u, far.y, far.size, l2, most
     step.tiny = TINY_STEP
-    if rows.loss == HUBER:  # the best step does not exceed the largest residual
+    if IS_SEARCHED(rows.loss):  # the best step does not exceed the largest residual
         step.most = min(step.most, 2.0 * far.u)
+    if rows.loss == HUBER:
         step.tiny = rows.parameter
+    elif rows.loss == EXPECTILE:
+        step.tiny = OF_RESIDUAL * far.u
 
 
 cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint solved) noexcept nogil:
@@ -201,7 +216,7 @@ cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint sol
     step.way, step.at, step.is_raised, step.rounds = SEARCH, 0.0, False, 0
     if not solved or rows.loss == SQUARED:
         step.way, step.is_raised = NEWTON, True
-    elif rows.loss == POISSON and step.l2 == 0.0:
+    elif HAS_LOG_LINK(rows.loss) and step.l2 == 0.0:
         step.way = RATIO
     elif rows.loss == EXPONENTIAL and step.l2 == 0.0:
         step.way = ODDS
@@ -238,17 +253,22 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
             following = step.low + (step.high - step.low) / 2
     moved = fabs(following - step.at)
     step.at = following
-    # Newton's method converges quadratically, so the length of the next step can be predicted. The
-    # discontinuous Hessian of Huber's loss is an exception.
+    # Newton's method converges quadratically, so the length of the next step can be predicted. Losses with
+    # a discontinuous Hessian are exceptions.
     next_ = moved
-    if rows.loss != HUBER and 4.0 * moved < step.before < INFINITY:
+    if not HAS_JUMPS(rows.loss) and 4.0 * moved < step.before < INFINITY:
         next_ = moved * (moved / step.before) * (moved / step.before)
     step.before = moved if step.inside else INFINITY
     if step.inside and next_ <= NEAR_STEP * (
-            step.tiny if rows.loss == HUBER else max(fabs(step.at), step.tiny)):
+            step.tiny if HAS_JUMPS(rows.loss) else max(fabs(step.at), step.tiny)):
         return False
     step.rounds += 1
     return step.high - step.low > WIDTH * fabs(step.at) and step.rounds < 200
+
+
+cdef inline double power_of(const Rows* rows) noexcept nogil:
+    """Return the power of the mean to which the variance is proportional, for gamma and Tweedie losses."""
+    return 2.0 if rows.loss == GAMMA else rows.parameter
 
 
 cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
@@ -256,7 +276,7 @@ cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
 
     Return whether another evaluation is needed.
     """
-    cdef double share
+    cdef double share, below
     step.slope = step.slope_sum / step.slope_scale + step.l2 * step.at
     step.bend = step.bend_sum / step.bend_scale + step.l2
     if step.way == SEARCH:
@@ -267,8 +287,13 @@ cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
     if step.way == NEWTON:
         step.at = bounded(step, -step.slope / step.bend) if step.bend > 0.0 else 0.0
     elif step.way == RATIO:
-        # The step is ln(sum of targets / sum of predicted means).
-        share = step.slope / step.bend if step.bend > 0.0 else -INFINITY
+        # The gradient is b exp(k step) - a exp((k - 1) step), with k = 2 - power, and the Hessian is
+        # k b + (1 - k) a. So the step is ln(sum of a / sum of b). For the Poisson loss, a is the target
+        # and b the predicted mean.
+        below = step.bend
+        if rows.loss != POISSON:
+            below += (power_of(rows) - 1.0) * step.slope
+        share = step.slope / below if below > 0.0 else -INFINITY
         step.at = bounded(step, log1p(-share) if step.y > 0.0 and share < 1.0 else -INFINITY)
     else:
         # Each gradient is -y times the Hessian, so the two arguments are twice the weights of the two
@@ -289,12 +314,36 @@ cdef inline double solve(Leaf* leaf, double guess, bint solved) noexcept nogil:
             return leaf.step.at
 
 
+cdef inline double percentage_kink_of(Leaf* leaf) noexcept nogil:
+    """Return the result of `kink_of` for the absolute percentage error, a median with other weights."""
+    cdef double* residual = <double*>leaf.rows.y
+    cdef double* weight = <double*>leaf.rows.f  # read before it is overwritten
+    cdef const double* given = leaf.rows.weight
+    cdef bint are_copies = given != NULL and leaf.rows.are_copies
+    cdef double heaviest = 1.0 if given == NULL or are_copies else leaf.step.heaviest
+    cdef Py_ssize_t i, n_copies = leaf.step.n_copies if are_copies else leaf.n
+    cdef double scale = scale_of(2.0 * heaviest, n_copies), total = 0.0, factor
+    for i in range(leaf.n):
+        factor = per_target(residual[i])
+        if given != NULL and not are_copies:
+            factor *= given[i]
+        residual[i] = residual[i] - leaf.rows.f[i]
+        weight[i] = rint(factor * scale)
+        if are_copies:
+            weight[i] *= given[i]
+        total += weight[i]
+    return kink_step(
+        residual, weight, leaf.n, 0.5 * total, n_copies + FLAT * total, leaf.step.l2 * 0.5 * scale)
+
+
 cdef inline double kink_of(Leaf* leaf) noexcept nogil:
     """Return the residual y - f of a row that minimizes the loss of a leaf. The arrays are overwritten."""
     cdef double* residual = <double*>leaf.rows.y
     cdef double* weight = <double*>leaf.rows.weight
     cdef double total = leaf.n, above = 0.0, scale = 1.0, wanted, flat = 0.0
     cdef Py_ssize_t i
+    if leaf.rows.loss == MAPE:
+        return percentage_kink_of(leaf)
     if weight != NULL and leaf.rows.are_copies:
         total = leaf.step.n_copies
     elif weight != NULL:
@@ -321,6 +370,6 @@ cdef inline double step_of_rows(Leaf* leaf, double guess, bint solved) noexcept 
 
     `guess` is a first approximation of the best step.
     """
-    if solved and leaf.rows.loss >= HINGE and leaf.rows.loss != HUBER:
+    if solved and IS_KINKED(leaf.rows.loss):
         return bounded(&leaf.step, kink_of(leaf))
     return solve(leaf, guess, solved)

@@ -530,13 +530,13 @@ cdef double sum_of(
 
 
 def exact_sum(const double[::1] values, copies=None):
-    """Return the sum of numbers >= 0, repeated `copies` (n,) times. Their order does not matter."""
+    """Return the sum of numbers, repeated `copies` (n,) times. Their order does not matter."""
     scale = sum_scale(*sum_bound(values, copies))
     return scaled_sum(values, scale, copies) / scale
 
 
 def sum_bound(const double[::1] values, copies=None):
-    """Return the largest value and the count of positive values, including copies."""
+    """Return the largest absolute value and the count of values that are not 0, including copies."""
     cdef double most = 0.0, terms = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -544,8 +544,8 @@ def sum_bound(const double[::1] values, copies=None):
         k = <const double*>to_read(copies, sizeof(double))
     with nogil:
         for i in range(values.shape[0]):
-            if values[i] > 0.0:
-                most = max(most, values[i])
+            if values[i] != 0.0:
+                most = max(most, fabs(values[i]))
                 terms += 1.0 if k == NULL else k[i]
     return most, terms
 

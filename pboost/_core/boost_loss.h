@@ -8,13 +8,15 @@
 #define PBOOST_BOOST_LOSS_H
 #include "boost_packed.h"
 
-/* The losses from HINGE on have no useful Hessian. SQUARED and the losses from ABSOLUTE on are functions
-   of the residual f - y. SHARES stands for one class of the softmax loss. Its f is the gradient, which is
+/* The losses from HINGE on have no useful Hessian. SQUARED, EXPECTILE and the losses from ABSOLUTE on are
+   functions of the residual f - y. POISSON, TWEEDIE and GAMMA have a log link. SHARES stands for one class of the softmax loss. Its f is the gradient, which is
    the probability of the class, minus 1 for rows of the class. */
 #define PBOOST_LOSSES(OF)                                                                          \
     OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "log_loss") OF(SQUARED, "squared_error")                 \
-    OF(PROBIT, "probit") OF(POISSON, "poisson") OF(SHARES, "")                                     \
-    OF(HINGE, "hinge") OF(ABSOLUTE, "absolute_error") OF(QUANTILE, "quantile") OF(HUBER, "huber")
+    OF(PROBIT, "probit") OF(FOCAL, "focal") OF(POISSON, "poisson") OF(TWEEDIE, "tweedie")          \
+    OF(GAMMA, "gamma") OF(EXPECTILE, "expectile") OF(SHARES, "")                                   \
+    OF(HINGE, "hinge") OF(ABSOLUTE, "absolute_error") OF(QUANTILE, "quantile") OF(MAPE, "mape")    \
+    OF(HUBER, "huber") OF(LOG_COSH, "log_cosh")
 #define PBOOST_LOSS_NUMBER(loss, name) PBOOST_##loss,
 #define PBOOST_LOSS_NAME(loss, name) name,
 enum { PBOOST_LOSSES(PBOOST_LOSS_NUMBER) PBOOST_N_LOSSES };
@@ -25,9 +27,18 @@ PBOOST_INLINE const char *pboost_loss_name(int loss)
     return names[loss];
 }
 #define PBOOST_IS_CURVED(loss) ((loss) < PBOOST_HINGE)
-#define PBOOST_IS_OF_RESIDUAL(loss) ((loss) == PBOOST_SQUARED || (loss) >= PBOOST_ABSOLUTE)
+#define PBOOST_IS_OF_RESIDUAL(loss)                                                                \
+    ((loss) == PBOOST_SQUARED || (loss) == PBOOST_EXPECTILE || (loss) >= PBOOST_ABSOLUTE)
+#define PBOOST_HAS_LOG_LINK(loss) ((loss) >= PBOOST_POISSON && (loss) <= PBOOST_GAMMA)
 #define PBOOST_IS_OF_MARGIN(loss)                                                                  \
-    (!PBOOST_IS_OF_RESIDUAL(loss) && (loss) != PBOOST_POISSON && (loss) != PBOOST_SHARES)
+    (!PBOOST_IS_OF_RESIDUAL(loss) && !PBOOST_HAS_LOG_LINK(loss) && (loss) != PBOOST_SHARES)
+/* Piecewise linear losses, whose best step is at a kink. */
+#define PBOOST_IS_KINKED(loss) ((loss) >= PBOOST_HINGE && (loss) < PBOOST_HUBER)
+/* Losses of residuals whose best step is found by a search. */
+#define PBOOST_IS_SEARCHED(loss)                                                                   \
+    ((loss) == PBOOST_EXPECTILE || (loss) == PBOOST_HUBER || (loss) == PBOOST_LOG_COSH)
+/* Losses with a discontinuous Hessian. */
+#define PBOOST_HAS_JUMPS(loss) ((loss) == PBOOST_EXPECTILE || (loss) == PBOOST_HUBER)
 
 /* Return ln(1 + e) for e in [0, 1], as 2 artanh(e / (2 + e)). */
 PBOOST_INLINE double pboost_log_1_plus(double e)
@@ -54,6 +65,30 @@ PBOOST_INLINE void pboost_logistic(
     }
 }
 
+/* Compute the focal loss of n margins and its derivatives; the Hessian can be negative. */
+PBOOST_INLINE void pboost_focal(
+    const double *restrict u, ptrdiff_t n, double gamma, double *restrict slope,
+    double *restrict bend, double *restrict value)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double e = pboost_exp_below_0(-fabs(u[i])), more = e / (1.0 + e), less = 1.0 / (1.0 + e);
+        const double rest = pboost_log_1_plus(e);
+        const double p = u[i] > 0.0 ? less : more, q = u[i] > 0.0 ? more : less;
+        const double loss = rest + (u[i] < 0.0 ? -u[i] : 0.0);
+        const double power = pboost_exp_below_0(-gamma * (rest + (u[i] > 0.0 ? u[i] : 0.0)));
+        slope[i] = power * (gamma * p * loss + q);
+        bend[i] = p * power * (gamma * loss * (gamma * p - q) + (2.0 * gamma + 1.0) * q);
+        value[i] = power * loss;
+    }
+}
+
+/* Return the factor of the absolute percentage error of a target. */
+PBOOST_INLINE double pboost_per_target(double y)
+{
+    const double size = fabs(y);
+    return size > 1.0 ? 1.0 / size : 1.0;
+}
+
 /* The rows: their targets, decision values, and weights (NULL if all are 1). If weights are numbers of
    copies, each rounded term is multiplied by the number of copies. The sums then equal sums over the
    copies. */
@@ -65,8 +100,8 @@ typedef struct {
 } pboost_rows;
 
 /* Compute derivatives at n margins (at most PBOOST_ROWS): the negative gradient (`slope`), the Hessian
-   (`bend`) and, if requested, the loss. For losses of residuals, `u` contains residuals. For the Poisson
-   loss, `u` contains decision values, and `y` the targets. */
+   (`bend`) and, if requested, the loss. For losses of residuals, `u` contains residuals. For losses with a
+   log link, `u` contains decision values, and `y` the targets. */
 #define PBOOST_DERIVATIVES_ARGS                                                                    \
     const pboost_rows *rows, const double *restrict u, const double *restrict y, ptrdiff_t n,      \
     int wants_value, double *restrict slope, double *restrict bend, double *restrict value
@@ -92,6 +127,43 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
             bend[i] = pboost_exp(u[i]);
             slope[i] = y[i] - bend[i];
             value[i] = bend[i] - y[i] * u[i];
+        }
+    } else if (loss == PBOOST_GAMMA) { /* the loss without a constant per row */
+        for (ptrdiff_t i = 0; i < n; i++) {
+            bend[i] = y[i] * pboost_exp(-u[i]);
+            slope[i] = bend[i] - 1.0;
+            value[i] = u[i] + bend[i];
+        }
+    } else if (loss == PBOOST_TWEEDIE) { /* the loss without a constant per row */
+        const double less = rows->parameter - 1.0, more = 2.0 - rows->parameter;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double a = y[i] * pboost_exp(-less * u[i]), b = pboost_exp(more * u[i]);
+            bend[i] = less * a + more * b;
+            slope[i] = a - b;
+            value[i] = a / less + b / more;
+        }
+    } else if (loss == PBOOST_EXPECTILE) {
+        const double below = 2.0 * rows->parameter, above = 2.0 - below;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            bend[i] = u[i] > 0.0 ? above : below;
+            slope[i] = -bend[i] * u[i];
+            value[i] = 0.5 * bend[i] * u[i] * u[i];
+        }
+    } else if (loss == PBOOST_FOCAL) {
+        pboost_focal(u, n, rows->parameter, slope, bend, value);
+    } else if (loss == PBOOST_LOG_COSH) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double size = fabs(u[i]), e = pboost_exp_below_0(-2.0 * size), q = 1.0 / (1.0 + e);
+            slope[i] = u[i] > 0.0 ? (e - 1.0) * q : (1.0 - e) * q;
+            bend[i] = 4.0 * e * q * q;
+            value[i] = size + pboost_log_1_plus(e) - 0.69314718055994531;
+        }
+    } else if (loss == PBOOST_MAPE) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double factor = pboost_per_target(y[i]);
+            slope[i] = u[i] > 0.0 ? -factor : u[i] < 0.0 ? factor : 0.0;
+            bend[i] = 0.0;
+            value[i] = factor * fabs(u[i]);
         }
     } else if (loss == PBOOST_SHARES) {
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -220,7 +292,7 @@ PBOOST_INLINE void pboost_margins(
     const double *y = rows->y + start, *f = rows->f + start;
     if (PBOOST_IS_OF_RESIDUAL(rows->loss))
         for (ptrdiff_t i = 0; i < n; i++) u[i] = (f[i] - y[i]) + step;
-    else if (rows->loss == PBOOST_POISSON)
+    else if (PBOOST_HAS_LOG_LINK(rows->loss))
         for (ptrdiff_t i = 0; i < n; i++) u[i] = f[i] + step;
     else if (rows->loss == PBOOST_SHARES) {
         const double up = pboost_exp(step), down = pboost_exp(-step);
@@ -230,12 +302,19 @@ PBOOST_INLINE void pboost_margins(
         for (ptrdiff_t i = 0; i < n; i++) u[i] = y[i] * (f[i] + step);
 }
 
-/* Bounds of rows. `u` is the margin with the largest loss, or the largest absolute residual. For the
-   Poisson loss, `u` is the largest decision value, `y` the largest target, and `size` the largest
-   absolute decision value. */
+/* Bounds of rows. `u` is the margin with the largest loss, or the largest absolute residual, or the largest
+   loss for the absolute percentage error. For losses with a log link, `u` is the largest decision value,
+   `size` the largest absolute decision value, and `y` the largest result of `pboost_scaled_target`. */
 typedef struct {
     double u, y, size;
 } pboost_far;
+
+/* Return the term of the gradient that contains the target, for losses with a log link. */
+PBOOST_INLINE double pboost_scaled_target(const pboost_rows *rows, double y, double u)
+{
+    if (rows->loss == PBOOST_POISSON) return y;
+    return y * pboost_exp(rows->loss == PBOOST_GAMMA ? -u : (1.0 - rows->parameter) * u);
+}
 
 #define PBOOST_FARTHEST_ARGS const pboost_rows *rows, ptrdiff_t n, pboost_far *far
 /* Rows with weight 0 are ignored. */
@@ -244,18 +323,20 @@ PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
     double most[8], least[8], target[8], u[PBOOST_ROWS], other[PBOOST_ROWS], y[PBOOST_ROWS];
     const double sign = PBOOST_IS_OF_MARGIN(rows->loss) ? -1.0 : 1.0;
     const int of_residual = PBOOST_IS_OF_RESIDUAL(rows->loss) || rows->loss == PBOOST_SHARES;
-    const int wants_all = rows->loss == PBOOST_POISSON;
+    const int wants_all = PBOOST_HAS_LOG_LINK(rows->loss);
     for (int k = 0; k < 8; k++) most[k] = least[k] = target[k] = -INFINITY;
     for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
         const double *w = rows->weight ? rows->weight + start : NULL;
         pboost_margins(rows, start, m, 0.0, u);
         for (ptrdiff_t i = 0; i < m; i++) u[i] = of_residual ? fabs(u[i]) : sign * u[i];
+        if (rows->loss == PBOOST_MAPE)
+            for (ptrdiff_t i = 0; i < m; i++) u[i] *= pboost_per_target(rows->y[start + i]);
         if (wants_all)
             for (ptrdiff_t i = 0; i < m; i++) {
                 const int counts = !w || w[i] > 0.0;
                 other[i] = counts ? -u[i] : -INFINITY;
-                y[i] = counts ? rows->y[start + i] : -INFINITY;
+                y[i] = counts ? pboost_scaled_target(rows, rows->y[start + i], u[i]) : -INFINITY;
             }
         if (w)
             for (ptrdiff_t i = 0; i < m; i++) u[i] = w[i] > 0.0 ? u[i] : -INFINITY;
@@ -270,11 +351,40 @@ PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
     far->size = above > below ? above : below;
 }
 
+/* Compute the result of `pboost_bounds` for losses whose bounds are not their derivatives at a row. Return
+   0 for other losses. */
+static inline int pboost_more_bounds(
+    const pboost_rows *rows, const pboost_far *far, double step, double *steepest, double *most, double *value)
+{
+    const double p = rows->parameter, u = far->u + fabs(step);
+    if (rows->loss == PBOOST_GAMMA) {
+        *most = far->y * pboost_exp(-step);
+        *steepest = *most > 1.0 ? *most : 1.0;
+        *value = far->size + fabs(step) + *most;
+    } else if (rows->loss == PBOOST_TWEEDIE) {
+        const double a = far->y * pboost_exp((1.0 - p) * step), b = pboost_exp((2.0 - p) * (far->u + step));
+        *most = (p - 1.0) * a + (2.0 - p) * b;
+        *steepest = a > b ? a : b;
+        *value = a / (p - 1.0) + b / (2.0 - p);
+    } else if (rows->loss == PBOOST_EXPECTILE) {
+        *most = 2.0 * (p > 0.5 ? p : 1.0 - p);
+        *steepest = *most * u;
+        *value = 0.5 * *most * u * u;
+    } else if (rows->loss == PBOOST_MAPE) {
+        *steepest = 1.0;
+        *most = 0.0;
+        *value = u;
+    } else
+        return 0;
+    return 1;
+}
+
 /* Compute upper bounds of the gradients, Hessians and losses of rows after adding `step` to their
    decision values. */
 static inline void pboost_bounds(
     const pboost_rows *rows, const pboost_far *far, double step, double *steepest, double *most, double *value)
 {
+    if (pboost_more_bounds(rows, far, step, steepest, most, value)) return;
     /* No row has a smaller margin or a larger absolute residual. */
     const double u = rows->loss == PBOOST_POISSON ? far->u + step
         : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step)
@@ -283,7 +393,15 @@ static inline void pboost_bounds(
     *steepest = fabs(*steepest);
     if (rows->loss == PBOOST_LOGISTIC || rows->loss == PBOOST_SHARES)
         *most = *steepest; /* p (1 - p) is at most 1 - p */
-    if (rows->loss == PBOOST_HUBER) *most = 1.0;
+    if (rows->loss == PBOOST_HUBER || rows->loss == PBOOST_LOG_COSH) *most = 1.0;
+    if (rows->loss == PBOOST_FOCAL) {
+        const double gamma = rows->parameter;
+        if (u < 0.0) { /* -p ln p <= 1/e and p (1 - p) <= 1/4 */
+            *steepest = 1.0 + 0.36787944117144233 * gamma;
+            *most = 0.36787944117144233 * gamma * (gamma + 1.0) + 0.25 * (2.0 * gamma + 1.0);
+        } else
+            *most = (2.0 * gamma + 1.0) * *steepest;
+    }
     if (rows->loss == PBOOST_POISSON) {
         *steepest = *most > far->y ? *most : far->y;
         *value = *most + far->y * far->size;

@@ -36,7 +36,10 @@ from pboost.trees.gradients import MOST_OF_ROW, RoundWeights, check_classes
 from pboost.values import Array, FloatArray, shown
 
 #: Losses that can be computed from sums over partitions.
-SUMMED = ("exponential", "log_loss", "probit", "softmax", "squared_error", "poisson")
+SUMMED = (
+    *("exponential", "log_loss", "probit", "focal", "softmax", "squared_error"),
+    *("poisson", "gamma", "tweedie"),
+)
 
 
 def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
@@ -224,7 +227,7 @@ class PartRows:
                 'multi_strategy: "multi_output_tree" is not implemented for partitions; use '
                 '"one_output_per_tree"'
             )
-        self._talk.tell(BeginFit(loss.name, np.atleast_1d(bias), weights.most_copies))
+        self._talk.tell(BeginFit(loss, np.atleast_1d(bias), weights.most_copies))
         problem = replace(self.problem, classes=None, label=np.empty(0, dtype=np.int32))
         problem = replace(problem, y=np.broadcast_to(0.0, self.problem.n_rows))
         case = self._talk, problem, loss, weights, growing.limits, growing.steps

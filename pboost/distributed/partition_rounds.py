@@ -158,7 +158,8 @@ class ShardedRounds(Rounds):
         """Return the sum over rows of the part of the loss that the compiled loss omits."""
         (terms,), (largest_loss,) = self.talk.asked("loss_bound")
         scale = boost.sum_scale(largest_loss, terms)
-        return self.talk.asked("loss_sum", scale)[0][0] / scale - self.total
+        total = self.talk.asked("loss_sum", scale)[0][0] / scale
+        return total - (self.loss.kernel_at_0 or 0.0) * self.total
 
     def look(self) -> None:
         """Compute the derivatives in the partitions, and the mean loss."""

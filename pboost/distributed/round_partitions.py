@@ -22,7 +22,7 @@ from pboost.data.targets import least_rest
 from pboost.distributed.engine import PartialSums, sum_parts
 from pboost.distributed.tree_partitions import Answer, TreeShard, problem_of_rows
 from pboost.growth.tree import CartLimits
-from pboost.losses import LOSSES
+from pboost.losses import LOSSES, Loss
 from pboost.losses.base import fine_parts, values_of
 from pboost.models.single_tree import Tree
 from pboost.threads import Workers
@@ -70,7 +70,7 @@ class BeginFit(NamedTuple):
     If weights are copies of rows, `most_copies` is the largest number of copies.
     """
 
-    loss: str
+    loss: Loss
     bias: FloatArray
     most_copies: int
 
@@ -403,8 +403,8 @@ class RoundShard:
             self._held_f[fitted_tree.of_class] += tree.value[nodes_of_rows(tree, problem, rows)]
         if not is_asked:
             return None
-        f = self._held_f if self._loss == "softmax" else self._held_f[0]
-        loss = LOSSES[self._loss].value(self._y[self._held], f.T)
+        f = self._held_f if self._loss.is_multiclass else self._held_f[0]
+        loss = self._loss.value(self._y[self._held], f.T)
         weighed = loss * times_power(self._held_weight, -command.exponent)
         return Answer(_NOTHING, _NO_NUMBERS, [sum_parts(weighed, *self._of_held)])
 
@@ -472,8 +472,8 @@ class RoundShard:
         return list(fine_parts(self._values(name), largest, n)), []
 
     def _row_losses(self) -> tuple[FloatArray, FloatArray | None]:
-        """Return the losses for decision values of 0, and the number of copies of each row."""
-        value = LOSSES[self._loss].value(self._y, np.zeros(len(self._y)))
+        """Return `Loss.omitted` of each row, and the number of copies of each row."""
+        value = self._loss.omitted(self._y)
         if self._weight is None:
             return value, None
         if self._are_copies:
@@ -481,12 +481,12 @@ class RoundShard:
         return np.where(self._weight > 0, self._weight * value, 0.0), None
 
     def loss_bound(self) -> _Found:
-        """Return `boost.sum_bound` of the losses for decision values of 0."""
+        """Return `boost.sum_bound` of `Loss.omitted`."""
         largest, terms = boost.sum_bound(*self._row_losses())
         return [terms], [largest]
 
     def loss_sum(self, scale: float) -> _Found:
-        """Return the sum of the losses for decision values of 0, in units of 1 / scale."""
+        """Return the sum of `Loss.omitted`, in units of 1 / scale."""
         value, copies = self._row_losses()
         return [boost.scaled_sum(value, scale, copies)], []
 
@@ -516,8 +516,8 @@ class RoundShard:
         counts = len(listed), copies, command.most_copies, float(copies)
         self._loss, self._f = command.loss, np.repeat(command.bias[:, None], n, axis=1)
         self._held_f = self._f[:, : len(self._held)].copy()
-        of_classes = command.loss == "softmax"
-        loss = LOSSES["log_loss" if of_classes else command.loss]
+        of_classes = command.loss.is_multiclass
+        loss = LOSSES["log_loss"] if of_classes else command.loss
         limits = CartLimits("squared_error", 1, 2, 1, 2, self._columns.n_features, "depth_first")
         self._rounds = LocalRounds(
             problem_of_rows(self._columns),

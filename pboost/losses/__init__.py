@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TypeAlias, get_args
 
 from pboost.losses import classification as labels
+from pboost.losses import log_link as means
 from pboost.losses import regression as numbers
 from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss, check_derivatives
 from pboost.losses.c_functions import CompiledLoss, compiled
 from pboost.losses.classification import *  # noqa: F403
+from pboost.losses.log_link import *  # noqa: F403
 from pboost.losses.regression import *  # noqa: F403
 from pboost.values import hint_missing_call, shown
 from pboost.values.parameter_aliases import value_here
@@ -22,9 +24,14 @@ from pboost.values.parameter_aliases import value_here
 __all__ = ["Loss", "check_loss", "compiled"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
+__all__ += means.__all__
 #: The losses that can be selected by name.
-LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss
-NAMES: tuple[str, ...] = (*get_args(labels.LabelLoss), *get_args(numbers.NumberLoss))
+LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss | means.LogLinkLoss
+NAMES: tuple[str, ...] = (
+    *get_args(labels.LabelLoss),
+    *get_args(numbers.NumberLoss),
+    *get_args(means.LogLinkLoss),
+)
 
 
 #: Names of the second derivative in other libraries. Without this check they would be ignored.
@@ -61,10 +68,12 @@ def check_loss(loss: object) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "exponential", "log_loss", "hinge" or "probit" for two classes; "softmax" for any number of
-        classes; "squared_error", "absolute_error", "huber" or "poisson" for regression. For
-        quantiles pass ``Quantile(0.9)``, and for another `delta` of the Huber loss ``Huber(2.0)``.
-        A custom loss is an object of a subclass of `Loss` that defines `value` and `gradient`.
+        "exponential", "log_loss", "hinge", "probit" or "focal" for two classes; "softmax" for any
+        number of classes; "squared_error", "absolute_error", "huber", "expectile", "log_cosh" or
+        "mape" for regression; "poisson", "gamma" or "tweedie" for regression with a log link. For
+        quantiles pass ``Quantile(0.9)``, and for other parameters an object such as ``Huber(2.0)``
+        or ``Tweedie(1.2)``. A custom loss is an object of a subclass of `Loss` that defines `value`
+        and `gradient`.
 
     Returns
     -------

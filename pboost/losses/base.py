@@ -117,6 +117,8 @@ class Loss:
         predictions are exponentials of decision values.
     least : float
         Minimum of the target.
+    domain : str
+        Range of the target in error messages. Default: ">= `least`".
     is_newton : bool
         Whether Newton steps find the values of all leaves at once. The loss must be convex and have
         a second derivative.
@@ -166,6 +168,7 @@ class Loss:
     is_regression: ClassVar[bool] = False
     limit: ClassVar[float] = MOST_STEP
     least: ClassVar[float] = -np.inf
+    domain: ClassVar[str] = ""
     is_newton: ClassVar[bool] = False
     reported: ClassVar[float] = 1.0
     link: ClassVar[str] = "none"
@@ -229,14 +232,19 @@ class Loss:
         """Return the predicted number in regression: by default the decision value."""
         return f
 
+    def omitted(self, y: FloatArray) -> FloatArray:
+        """Return the part of the loss that compiled rounds omit, plus `kernel_at_0`."""
+        return self.value(y, np.zeros(len(y)))
+
     def check_targets(self, y: FloatArray, rows: Array) -> None:
         """Raise ValueError if the loss does not allow a target; `rows` are the row numbers."""
         low = y < self.least
         if low.any():
             k = int(np.argmax(low))
+            domain = self.domain or f">= {self.least:g}"
             raise ValueError(
-                f"y: expected numbers >= {self.least:g} for the {self._called} loss, got {y[k]:g} "
-                f"in row {rows[k]}"
+                f"y: expected numbers {domain} for the {self._called} loss, got {y[k]:g} in row "
+                f"{rows[k]}"
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:

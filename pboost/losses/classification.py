@@ -13,11 +13,11 @@ from pboost._core import probit as kernel
 from pboost._core.voting import half_log_odds
 from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, RowSums, TableSums, named
 from pboost.losses.line_search import kink_search, line_search
-from pboost.values import Array, FloatArray
+from pboost.values import Array, FloatArray, check_number
 
-__all__ = ["Exponential", "Hinge", "Logistic", "Probit", "Softmax"]
+__all__ = ["Exponential", "Focal", "Hinge", "Logistic", "Probit", "Softmax"]
 #: The names of these losses.
-LabelLoss: TypeAlias = Literal["exponential", "log_loss", "hinge", "probit", "softmax"]
+LabelLoss: TypeAlias = Literal["exponential", "log_loss", "hinge", "probit", "softmax", "focal"]
 
 
 @named
@@ -116,6 +116,73 @@ class Logistic(Loss):
     def constant_of(self, sums: RowSums) -> float:
         """Return the log odds."""
         return 2 * half_log_odds(sums.exact("above"), sums.exact("below"), 0.0)
+
+
+@named
+@dataclass(frozen=True, slots=True)
+class Focal(Loss):
+    """Focal loss -(1 - p)**gamma ln p, with the probability p = 1 / (1 + exp(-y f)) of the class.
+
+    Compared to the log loss, rows whose class is already probable have little weight. The
+    probabilities 1 / (1 + exp(-f)) are less confident than those of the log loss; use
+    `pboost.calibrate` if they should be calibrated. The loss is not convex: step searches find a
+    local minimum, and negative second derivatives count as 0.
+
+    Parameters
+    ----------
+    gamma : float >= 0
+        How little weight probable rows have. 0 is the log loss. Default: 2.
+
+    References
+    ----------
+    .. [1] T.-Y. Lin, P. Goyal, R. Girshick, K. He and P. Dollár, "Focal loss for dense object
+       detection", ICCV (2017).
+    """
+
+    gamma: float = 2.0
+
+    name: ClassVar[str] = "focal"
+    link: ClassVar[str] = "log odds"
+    is_summed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        value = check_number("gamma", self.gamma, min_value=0.0, max_value=100.0)
+        object.__setattr__(self, "gamma", value)
+
+    def _parts(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, ...]:
+        """Return p, 1 - p, -ln p and (1 - p)**gamma."""
+        margin = y * f
+        p, q = logistic(margin), logistic(-margin)
+        return p, q, np.logaddexp(0.0, -margin), np.exp(-self.gamma * np.logaddexp(0.0, margin))
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -(1 - p)**gamma ln p."""
+        _, _, log_loss, power = self._parts(y, f)
+        return power * log_loss
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -y (1 - p)**gamma (1 - p - gamma p ln p)."""
+        p, q, log_loss, power = self._parts(y, f)
+        return -y * power * (self.gamma * p * log_loss + q)
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the second derivative, or 0 where it is negative."""
+        p, q, log_loss, power = self._parts(y, f)
+        concave = self.gamma * log_loss * (self.gamma * p - q)
+        return np.maximum(p * power * (concave + (2 * self.gamma + 1) * q), 0.0)
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return 1 / (1 + exp(-f))."""
+        return logistic(f)
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> float:
+        """Return the best constant; it depends only on the weights of the classes."""
+        return self.constant_of(TableSums(y, weight))
+
+    def constant_of(self, sums: RowSums) -> float:
+        """Return the best constant, given the weights of the classes."""
+        weight = np.array([sums.exact("above"), sums.exact("below")])
+        return line_search(self, np.array([1.0, -1.0]), np.zeros(2), weight)
 
 
 @named

@@ -12,9 +12,26 @@ from pboost.losses.base import MOST_STEP, Loss, RowSums, TableSums, named
 from pboost.losses.line_search import GroupCounts, kink_search, line_search, quantiles
 from pboost.values import Array, FloatArray, check_number
 
-__all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
+__all__ = [
+    "Absolute",
+    "AbsolutePercentage",
+    "Expectile",
+    "Huber",
+    "LogCosh",
+    "Poisson",
+    "Quantile",
+    "Squared",
+]
 #: The names of these losses, except `Quantile`, which requires a level.
-NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "poisson"]
+NumberLoss: TypeAlias = Literal[
+    "squared_error",
+    "absolute_error",
+    "huber",
+    "poisson",
+    "expectile",
+    "log_cosh",
+    "mape",
+]
 
 
 @named
@@ -170,6 +187,137 @@ class Absolute(Loss):
 
 @named
 @dataclass(frozen=True, slots=True)
+class AbsolutePercentage(Loss):
+    """Absolute percentage error: the absolute value of y - f, divided by max(1, abs(y)).
+
+    f estimates a median of y with these factors as weights. As in LightGBM, targets between -1 and
+    1 count as 1, so pass y in a unit in which typical targets are larger than 1.
+    """
+
+    name: ClassVar[str] = "mape"
+    elsewhere: ClassVar[str] = "mean_absolute_percentage_error"
+    is_regression: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the absolute value of y - f, divided by max(1, abs(y))."""
+        return _per_target(y) * np.abs(y - f)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the sign of f - y, divided by max(1, abs(y))."""
+        return _per_target(y) * np.sign(f - y)
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the exact best step, the middle of an interval if several steps are best."""
+        return _quantile_step(0.5, y - f, weight * _per_target(y), direction)
+
+    def leaf_values(
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
+    ) -> FloatArray:
+        """Return the weighted median of the residuals of each group."""
+        return quantiles(y - f, weight * _per_target(y), count, 0.5)
+
+
+def _per_target(y: FloatArray) -> FloatArray:
+    return 1.0 / np.maximum(1.0, np.abs(y))
+
+
+@named
+@dataclass(frozen=True, slots=True)
+class Expectile(Loss):
+    """Squared error with different weights for both signs. f estimates an expectile of y.
+
+    The loss is alpha (y - f)**2 if y > f, else (1 - alpha) (y - f)**2. With alpha = 0.5 it is half
+    the squared error, and f estimates the mean.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        Level of the expectile. Default: 0.5, the mean.
+
+    References
+    ----------
+    .. [1] W. K. Newey and J. L. Powell, "Asymmetric least squares estimation and testing",
+       Econometrica 55 (1987).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> loss = pb.losses.Expectile(0.8)
+    >>> round(loss.constant(np.array([0.0, 1.0]), np.ones(2)), 6)
+    0.8
+    """
+
+    alpha: float = 0.5
+
+    name: ClassVar[str] = "expectile"
+    elsewhere: ClassVar[str] = "reg:expectileerror"
+    is_regression: ClassVar[bool] = True
+    is_newton: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+
+    def __post_init__(self) -> None:
+        value = check_number(
+            "alpha", self.alpha, min_value=0.0, max_value=1.0, open_min=True, open_max=True
+        )
+        object.__setattr__(self, "alpha", value)
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return alpha (y - f)**2 if y > f, else (1 - alpha) (y - f)**2."""
+        return 0.5 * self.curvature(y, f) * (y - f) ** 2
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return 2 alpha (f - y) if y > f, else 2 (1 - alpha) (f - y)."""
+        return self.curvature(y, f) * (f - y)
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return 2 alpha if y > f, else 2 (1 - alpha)."""
+        return np.where(f > y, 2.0 - 2.0 * self.alpha, 2.0 * self.alpha)
+
+
+@named
+@dataclass(frozen=True, slots=True)
+class LogCosh(Loss):
+    """ln cosh(y - f): quadratic near 0 and linear for errors above 1, like the Huber loss.
+
+    Trees are fitted to the gradients tanh(f - y) with a second derivative of 1, because the true
+    second derivative vanishes for large errors. Leaf values minimize the loss. Errors are measured
+    in units of y; divide y by the size of the errors that should still count as small.
+    """
+
+    name: ClassVar[str] = "log_cosh"
+    elsewhere: ClassVar[str] = "logcosh log-cosh"
+    is_regression: ClassVar[bool] = True
+    is_newton: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return ln cosh(y - f)."""
+        size = np.abs(y - f)
+        # ln((exp(2 r) + 1) / 2) - r; near 0 without cancellation.
+        near = np.minimum(size, 1.0)
+        small = np.log1p(2.0 * np.sinh(near / 2) ** 2)
+        return np.where(size < 1.0, small, size + np.log1p(np.exp(-2.0 * size)) - math.log(2.0))
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return tanh(f - y)."""
+        return np.tanh(f - y)
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return tanh(f - y) and its derivative, 1 / cosh(f - y)**2."""
+        small = np.exp(-2.0 * np.abs(f - y))
+        return np.tanh(f - y), 4.0 * small / (1.0 + small) ** 2
+
+
+@named
+@dataclass(frozen=True, slots=True)
 class Huber(Loss):
     """Huber loss: squared error for residuals up to delta, and linear beyond.
 
@@ -259,11 +407,7 @@ class Poisson(Loss):
     def check_targets(self, y: FloatArray, rows: Array) -> None:
         """Raise ValueError if a target is negative, or if all are 0."""
         Loss.check_targets(self, y, rows)
-        if not y.any():
-            raise ValueError(
-                "y: expected at least one number above 0 for the poisson loss, got 0 in all of "
-                f"{len(y)} rows (the first is row {rows[0]})"
-            )
+        check_any_positive(self, y, rows)
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the log of the mean, or -`limit` if the mean is 0."""
@@ -302,6 +446,15 @@ class Poisson(Loss):
         with np.errstate(divide="ignore"):
             step = np.log(wanted) - np.log(np.where(some, predicted, 1.0)) - shift
         return np.where(some, np.clip(step, -self.limit, self.limit), 0.0)
+
+
+def check_any_positive(loss: Loss, y: FloatArray, rows: Array) -> None:
+    """Raise ValueError if all targets are 0; `rows` are the row numbers."""
+    if not y.any():
+        raise ValueError(
+            f"y: expected at least one number above 0 for the {loss.name} loss, got 0 in all of "
+            f"{len(y)} rows (the first is row {rows[0]})"
+        )
 
 
 def _quantile_step(

@@ -286,10 +286,10 @@ def fit_gradient_boosting(
     y : array_like of shape (n,), optional
         Target: class labels, or finite numbers for regression.
     loss : str or Loss, optional
-        Loss to minimize, see `pboost.losses`. Classification: "exponential", "log_loss", "hinge" or
-        "probit" for two classes, "softmax" for any number. Regression: "squared_error",
-        "absolute_error", "huber" or "poisson". Default: "log_loss", "softmax" or
-        "squared_error".
+        Loss to minimize, see `pboost.losses`. Two classes: "exponential", "log_loss", "hinge",
+        "probit", "focal"; any: "softmax". Regression: "squared_error", "absolute_error",
+        "huber", "expectile", "log_cosh", "mape", "poisson", "gamma", "tweedie".
+        Default: "log_loss", "softmax" or "squared_error".
     **options
         See `GradientBoostingOptions`.
 

@@ -75,7 +75,7 @@ class RoundWeights:
         return np.where(self.of_rows > 0, units, 0.0)
 
     def sum(self, values: FloatArray) -> float:
-        """Return the weighted sum of numbers >= 0; it does not depend on their order."""
+        """Return the weighted sum of numbers; it does not depend on their order."""
         if self.of_rows is None:
             return boost.exact_sum(values)
         if self.are_copies:

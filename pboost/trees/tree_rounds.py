@@ -161,7 +161,7 @@ class Rounds:
 
     def _left_out(self, weight: RoundWeights) -> float:
         """Return the part of the total loss that the kernel does not compute."""
-        value = self.loss.value(self.y, np.zeros(len(self.y)))
+        value = self.loss.omitted(self.y)
         return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
 
     def _make_histograms(self, of_level: bool) -> None:

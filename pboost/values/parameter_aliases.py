@@ -257,6 +257,7 @@ ELSEWHERE = {
     "alpha": "use loss=pb.losses.Quantile(0.9) for a quantile; there are no L1 penalties",
     "scoring": "cross_validate returns the attributes error, auc, log_loss and others; for other "
     "scores pass an estimator of pboost.sklearn to sklearn.model_selection.cross_validate",
+    "tweedie_variance_power": "use loss=pb.losses.Tweedie(1.5)",
     **dict.fromkeys(
         ("comparisons", "budget"), "use `mean_comparisons`, or `max_comparisons` to limit each row"
     ),

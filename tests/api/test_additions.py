@@ -222,16 +222,16 @@ def test_a_loss_is_two_files(tmp_path):
 import functools, typing
 from pboost._core import boost
 from pboost.losses import LossName
-assert "log_cosh" in str(LossName) and "log_cosh" in boost.LOSSES
+assert "pseudo_huber" in str(LossName) and "pseudo_huber" in boost.LOSSES
 target = X[:, 0] * X[:, 1] + rng.standard_t(2, 300)
 
 class Own(pb.losses.Loss):
     name, is_regression, is_newton = "own", True, True
-    value, gradient = pb.losses.LogCosh.value, pb.losses.LogCosh.gradient
-    curvature, limit = pb.losses.LogCosh.curvature, pb.losses.LogCosh.limit
+    value, gradient = pb.losses.PseudoHuber.value, pb.losses.PseudoHuber.gradient
+    curvature, limit = pb.losses.PseudoHuber.curvature, pb.losses.PseudoHuber.limit
 
 options = {"n_estimators": 20, "leaf_shrinkage": 0.0, "max_depth": 3, "growth": "independent"}
-model = pb.fit_gradient_boosting(X, target, loss="log_cosh", **options)
+model = pb.fit_gradient_boosting(X, target, loss="pseudo_huber", **options)
 same = pb.fit_gradient_boosting(X, target, loss=Own(), **options)
 assert (model.trees.feature == same.trees.feature).mean() > 0.9
 assert np.allclose(model.training_loss, same.training_loss, rtol=1e-6)
@@ -241,12 +241,12 @@ pb.save(model, path)
 assert (pb.predict(pb.load(path), X) == pb.predict(model, X)).all()
 assert pb.models.as_tree_ensemble(model).link == "identity"
 pb.export.to_c(model, os.path.join(sys.argv[1], "model.c"))
-fit = functools.partial(pb.fit_gradient_boosting, loss="log_cosh", n_estimators=5)
+fit = functools.partial(pb.fit_gradient_boosting, loss="pseudo_huber", n_estimators=5)
 assert pb.cross_validate(fit, X, target, cv=3, rng=0).task == "regression"
 try:
-    pb.losses.check_loss("logcosh")
+    pb.losses.check_loss("pseudohuber")
 except ValueError as error:
-    assert str(error).endswith("did you mean 'log_cosh'?")
+    assert str(error).endswith("did you mean 'pseudo_huber'?")
 """
     use(tmp_path, code)
 

@@ -71,6 +71,16 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
         assert parted == full, loss
 
 
+def test_losses_with_parameters(tmp_path):
+    table = columns, _, weight = TABLES["weights"]
+    full, parted = both(table, 3, tmp_path, loss=pb.losses.Focal(0.5))
+    assert parted == full
+    numbers = of_numbers(table)[1]
+    for loss, target in (("gamma", numbers + 0.5), (pb.losses.Tweedie(1.2), numbers)):
+        full, parted = both((columns, target, weight), 3, tmp_path, loss=loss)
+        assert parted == full, loss
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("holes", "categories, weights"):

@@ -249,7 +249,7 @@ class Log(Ramp):
 @pytest.mark.parametrize(
     ("loss", "error", "message"),
     [
-        ("savage", ValueError, "loss: expected one of 'exponential', .*'poisson' or a Loss, got"),
+        ("savage", ValueError, "loss: expected one of 'exponential', .*'tweedie' or a Loss, got"),
         (3, TypeError, "loss: expected a name or a pboost.losses.Loss, got 3"),
         (Shifted(), ValueError, r"loss: gradient\(y, f\): expected .* differences of value"),
         (Flat(), ValueError, r"loss: curvature\(y, f\): expected .* differences of gradient"),

@@ -8,15 +8,33 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.losses import LOSSES, Absolute, Huber, Loss, Poisson, Quantile, check_loss
+from pboost.losses import (
+    LOSSES,
+    Absolute,
+    AbsolutePercentage,
+    Expectile,
+    Gamma,
+    Huber,
+    LogCosh,
+    Loss,
+    Poisson,
+    Quantile,
+    Tweedie,
+    check_loss,
+)
 from pboost.losses.line_search import quantiles
 
-OBJECTS = [Absolute(), Huber(), Huber(0.3), Quantile(), Quantile(0.9), Poisson()]
+OBJECTS = [
+    *(Absolute(), Huber(), Huber(0.3), Quantile(), Quantile(0.9), Poisson()),
+    *(AbsolutePercentage(), Expectile(0.8), LogCosh(), Gamma(), Tweedie(1.3)),
+]
 
 
 def sample(loss, seed, n=41, ties=False):
     r = np.random.default_rng(seed)
-    y = r.poisson(2.0, n).astype(float) if loss.name == "poisson" else r.standard_t(2, n)
+    y = r.poisson(2.0, n).astype(float) if loss.least == 0 else r.standard_t(2, n)
+    if loss.name == "gamma":
+        y = np.abs(y) + 0.5
     if ties:
         y = np.round(y)
     return (
@@ -44,7 +62,8 @@ def test_derivatives_are_those_of_the_value(loss):
     assert check_loss(loss) is loss
     y, f, _ = sample(loss, 0)
     assert (loss.value(y, f) >= -1e-15).all()
-    assert loss.value(y, np.log(y + (y == 0)) if loss.name == "poisson" else y)[y > 0].max() < 1e-14
+    best = np.log(y + (y == 0)) if loss.link == "exp" else y
+    assert loss.value(y, best)[y > 0].max() < 1e-14
 
 
 def test_values():
@@ -80,7 +99,7 @@ def test_values_of_many_leaves_are_those_of_each(loss, ties):
     group = np.repeat(np.arange(40), count)
     weight[group == 3] = 0.0
     weight[group % 5 == 4] *= 1e-200
-    y[group == 6] = 0.0
+    y[group == 6] = max(loss.least, 0.0)
     stop = np.cumsum(count)
     each = [
         loss.leaf_value(y[a:b], f[a:b], weight[a:b])
@@ -88,7 +107,7 @@ def test_values_of_many_leaves_are_those_of_each(loss, ties):
     ]
     leaf_values = loss.leaf_values(y, f, weight, count)
     np.testing.assert_allclose(leaf_values, each, rtol=1e-9, atol=1e-9)
-    if loss.name == "poisson":
+    if loss.least >= 0:
         assert leaf_values[6] == -loss.limit
 
 
@@ -127,6 +146,7 @@ def test_residuals_of_any_size(exponent):
         (Absolute(), Absolute()),
         (Quantile(0.7), Quantile(0.7)),
         (Huber(0.5), Huber(0.5 * scale)),
+        (Expectile(0.7), Expectile(0.7)),
     ):
         count = np.array([20, 21])
         leaf_values = scaled.leaf_values(y * scale, f * scale, weight, count)
@@ -142,6 +162,9 @@ def test_residuals_of_any_size(exponent):
         (lambda: Huber("1"), TypeError, "delta: expected a number"),
         (lambda: Quantile(1.0), ValueError, "quantile: expected a number in"),
         (lambda: Quantile(90), ValueError, "quantile: expected a number in"),
+        (lambda: Tweedie(2), ValueError, "power: expected a number in"),
+        (lambda: Expectile(0), ValueError, "alpha: expected a number in"),
+        (lambda: pb.losses.Focal(-1), ValueError, "gamma: expected a number in"),
         (lambda: check_loss("quantiles"), ValueError, "loss: expected one of 'exponential'"),
     ],
 )
@@ -163,7 +186,7 @@ def test_parameters_are_values():
         assert pickle.loads(pickle.dumps(loss)) == loss
 
 
-class Gamma(Loss):
+class OwnGamma(Loss):
     """A user's loss of positive numbers, of which the check must not ask for others."""
 
     name, is_regression, least = "gamma", True, 1e-9
@@ -180,11 +203,11 @@ class Gamma(Loss):
 
 @pytest.mark.full
 def test_a_loss_with_a_least_target_and_a_link():
-    assert check_loss(Gamma()).least == 1e-9
+    assert check_loss(OwnGamma()).least == 1e-9
     X = np.arange(8.0)[:, None]
     y = np.exp(X[:, 0])
-    model = pb.fit_gradient_boosting(X, y, loss=Gamma(), n_estimators=50, learning_rate=0.5)
+    model = pb.fit_gradient_boosting(X, y, loss=OwnGamma(), n_estimators=50, learning_rate=0.5)
     score = pb.decision_function(model, X)
     assert np.array_equal(pb.predict(model, X), np.exp(score))
     with pytest.raises(ValueError, match=r"y: expected numbers >= 1e-09 for the gamma loss, got 0"):
-        pb.fit_gradient_boosting(X, np.floor(y) * (X[:, 0] != 3), loss=Gamma())
+        pb.fit_gradient_boosting(X, np.floor(y) * (X[:, 0] != 3), loss=OwnGamma())

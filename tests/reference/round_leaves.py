@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from reference.round_losses import (
+    LOG_LINKS,
     bounds,
     derivatives,
     farthest,
     margins,
+    per_target,
     rounded,
     scale_of,
     signed,
@@ -25,9 +27,12 @@ class Leaf:
         self.loss, self.y, self.f, self.weight = loss, y, f, weight
         self.limit, self.l2, self.most = limit, l2, most
         self.far, self.tiny = farthest(loss, y, f), TINY
-        if loss.name == "huber":
+        if loss.name in ("huber", "log_cosh", "expectile"):
             self.most = min(most, 2.0 * self.far[0])
+        if loss.name == "huber":
             self.tiny = loss.delta
+        if loss.name == "expectile":
+            self.tiny = 0.01 * self.far[0]
 
     def look(self, step, raised):
         """Return the sums of gradients and curvatures as integers, and the scale of each."""
@@ -51,10 +56,12 @@ class Leaf:
     def solved(self, guess):
         if self.loss.name == "squared_error":
             return self.newton()
-        if self.loss.name in ("hinge", "absolute_error", "quantile"):
+        if self.loss.name in ("hinge", "absolute_error", "quantile", "mape"):
             return min(max(self.kink(), -self.most), self.most)
-        if self.loss.name == "poisson" and self.l2 == 0:
+        if self.loss.name in LOG_LINKS and self.l2 == 0:
             _, slope, bend = self.look(0.0, False)
+            power = {"poisson": 1.0, "gamma": 2.0}.get(self.loss.name) or self.loss.power
+            bend += (power - 1.0) * slope
             step = -math.inf
             if self.far[1] > 0 and slope / bend < 1:
                 step = math.log1p(-slope / bend)
@@ -71,17 +78,21 @@ class Leaf:
     def kink(self):
         """Return where the weight of the kinks below reaches what is wanted, as the loss says."""
         kinks, flat, scale, weight = self.y - self.f, 0.0, 1.0, self.weight
-        if not (weight == 1).all():
+        is_half = self.loss.name in ("absolute_error", "mape")
+        if self.loss.name == "mape":
+            scale, flat = scale_of(2.0 * weight.max(), len(weight)), float(len(weight))
+            weight = rounded(weight * per_target(self.y) * scale)
+        elif not (weight == 1).all():
             scale, flat = scale_of(2.0 * weight.max(), len(weight)), float(len(weight))
             weight = rounded(weight * scale)
         total, name = weight.sum(), self.loss.name
         wanted = (
             weight[self.y > 0].sum()
             if name == "hinge"
-            else (total * (0.5 if name == "absolute_error" else self.loss.quantile))
+            else (total * (0.5 if is_half else self.loss.quantile))
         )
         flat += FLAT * total
-        l2 = self.l2 * (0.5 * scale if name == "absolute_error" else scale)
+        l2 = self.l2 * (0.5 * scale if is_half else scale)
         below = 0.0
         values = np.unique(kinks)
         for k, value in enumerate(values):
@@ -114,10 +125,11 @@ class Leaf:
                     step = low + (high - low) / 2
             moved, at = abs(step - at), step
             following = moved
-            if self.loss.name != "huber" and 4.0 * moved < before < math.inf:
+            jumps = self.loss.name in ("huber", "expectile")
+            if not jumps and 4.0 * moved < before < math.inf:
                 following = moved * (moved / before) * (moved / before)
             before = moved if inside else math.inf
-            maximum = self.tiny if self.loss.name == "huber" else max(abs(at), self.tiny)
+            maximum = self.tiny if jumps else max(abs(at), self.tiny)
             if inside and following <= NEAR * maximum:
                 break
             if high - low <= WIDTH * abs(at):

@@ -38,8 +38,12 @@ def log_1_plus(e):
     return 2.0 * s * ((part[0] + z4 * part[1]) + (z4 * z4) * (part[2] + z4 * part[3]))
 
 
-OF_RESIDUALS = ("squared_error", "absolute_error", "quantile", "huber")
-UNCURVED = ("hinge", "absolute_error", "quantile", "huber")
+OF_RESIDUALS = (
+    *("squared_error", "absolute_error", "quantile", "huber"),
+    *("expectile", "mape", "log_cosh"),
+)
+UNCURVED = ("hinge", "absolute_error", "quantile", "huber", "mape", "log_cosh")
+LOG_LINKS = ("poisson", "gamma", "tweedie")
 
 
 def margins(loss, y, f, step=0.0):
@@ -49,7 +53,7 @@ def margins(loss, y, f, step=0.0):
     if loss.name == "shares":
         up, down = exp(np.array([step, -step]))
         return np.where(f < 0, -shared(-f, down), shared(f, up))
-    return f + step if loss.name == "poisson" else y * (f + step)
+    return f + step if loss.name in LOG_LINKS else y * (f + step)
 
 
 def shared(share, odds):
@@ -59,20 +63,31 @@ def shared(share, odds):
 
 def signed(loss, y, fall):
     """Return the gradient in f."""
-    return -fall if loss.name in (*OF_RESIDUALS, "poisson", "shares") else -y * fall
+    return -fall if loss.name in (*OF_RESIDUALS, *LOG_LINKS, "shares") else -y * fall
 
 
 def of_numbers(loss, u, y):
-    """Return what `derivatives` does, of losses without curvature, of counts and of shares."""
+    """Return what `derivatives` does, of losses without curvature, of numbers and of shares."""
     zero = np.zeros(len(u))
-    if loss.name == "poisson":
-        mean = exp(u)
-        return y - mean, mean, mean - y * u
+    if loss.name in LOG_LINKS:
+        return of_means(loss, u, y)
     if loss.name == "shares":
         return -u, np.abs(u) * (1.0 - np.abs(u)), zero
     if loss.name == "hinge":
         return (u < 1.0) * 1.0, zero, np.where(u < 1.0, 1.0 - u, 0.0)
     size = np.abs(u)
+    if loss.name == "expectile":
+        bend = np.where(u > 0.0, 2.0 - 2.0 * loss.alpha, 2.0 * loss.alpha)
+        return -bend * u, bend, 0.5 * bend * u * u
+    if loss.name == "log_cosh":
+        e = exp(-2.0 * size)
+        q = 1.0 / (1.0 + e)
+        fall = np.where(u > 0.0, (e - 1.0) * q, (1.0 - e) * q)
+        return fall, 4.0 * e * q * q, size + log_1_plus(e) - 0.69314718055994531
+    if loss.name == "mape":
+        factor = per_target(y)
+        fall = np.where(u > 0.0, -factor, np.where(u < 0.0, factor, 0.0))
+        return fall, zero, factor * size
     if loss.name == "huber":
         near = np.minimum(size, loss.delta)
         fall = np.where(u > 0.0, -near, near)
@@ -84,20 +99,58 @@ def of_numbers(loss, u, y):
     return fall, zero, np.where(u > 0.0, other * u, -share * u)
 
 
-def farthest(loss, y, f):
-    """Return the margin of largest loss or the largest residual; of counts what bounds them."""
-    u = margins(loss, y, f)
+def of_means(loss, u, y):
+    """Return what `derivatives` does, of losses with a log link."""
     if loss.name == "poisson":
-        return u.max(), y.max(), np.abs(u).max()
+        mean = exp(u)
+        return y - mean, mean, mean - y * u
+    if loss.name == "gamma":
+        ratio = y * exp(-u)
+        return ratio - 1.0, ratio, u + ratio
+    less, more = loss.power - 1.0, 2.0 - loss.power
+    a, b = y * exp(-less * u), exp(more * u)
+    return a - b, less * a + more * b, a / less + b / more
+
+
+def focal(loss, u):
+    """Return what `derivatives` does, of the focal loss."""
+    gamma, e = loss.gamma, exp(-np.abs(u))
+    more, less, rest = e / (1.0 + e), 1.0 / (1.0 + e), log_1_plus(e)
+    p, q = np.where(u > 0.0, less, more), np.where(u > 0.0, more, less)
+    value = rest + np.where(u < 0.0, -u, 0.0)
+    power = exp(-gamma * (rest + np.where(u > 0.0, u, 0.0)))
+    bend = p * power * (gamma * value * (gamma * p - q) + (2.0 * gamma + 1.0) * q)
+    return power * (gamma * p * value + q), bend, power * value
+
+
+def per_target(y):
+    """Return the factor of the absolute percentage error of each target."""
+    size = np.abs(y)
+    return np.where(size > 1.0, 1.0 / np.maximum(size, 1.0), 1.0)
+
+
+def farthest(loss, y, f):
+    """Return the margin of largest loss or the largest residual; of means what bounds them."""
+    u = margins(loss, y, f)
+    if loss.name in LOG_LINKS:
+        scaled = {"poisson": lambda: y, "gamma": lambda: y * exp(-u)}
+        target = scaled.get(loss.name, lambda: y * exp((1.0 - loss.power) * u))()
+        return u.max(), target.max(), np.abs(u).max()
+    if loss.name == "mape":
+        return (np.abs(u) * per_target(y)).max(), 0.0, 0.0
     return (np.abs(u).max() if loss.name in (*OF_RESIDUALS, "shares") else u.min()), 0.0, 0.0
 
 
 def bounds(loss, far, step):
     """Return how steep, how curved and how large the loss is at most."""
-    u, y, size = far
-    if loss.name == "poisson":
-        mean = exp(np.array([u + step]))[0]
-        return max(mean, y), mean, mean + y * size
+    u = far[0]
+    if loss.name in LOG_LINKS:
+        return bounds_of_means(loss, far, step)
+    if loss.name == "mape":
+        return 1.0, 0.0, u + abs(step)
+    if loss.name == "expectile":
+        most, u = 2.0 * max(loss.alpha, 1.0 - loss.alpha), u + abs(step)
+        return most * u, most, 0.5 * most * u * u
     if loss.name == "shares":
         steepest = shared(u, exp(np.array([abs(step)]))[0])
         return steepest, steepest, 0.0
@@ -106,17 +159,39 @@ def bounds(loss, far, step):
     steepest = abs(steepest)
     if loss.name == "log_loss":
         maximum = steepest
-    if loss.name == "huber":
+    if loss.name in ("huber", "log_cosh"):
         maximum = 1.0
+    if loss.name == "focal":
+        gamma = loss.gamma
+        maximum = (2.0 * gamma + 1.0) * steepest
+        if u < 0.0:
+            steepest = 1.0 + 0.36787944117144233 * gamma
+            maximum = 0.36787944117144233 * gamma * (gamma + 1.0) + 0.25 * (2.0 * gamma + 1.0)
     if loss.name == "quantile" and loss.quantile > 0.5:
         steepest, value = loss.quantile, loss.quantile * u
     return steepest, maximum, value
 
 
+def bounds_of_means(loss, far, step):
+    """Return what `bounds` does, of losses with a log link."""
+    u, y, size = far
+    if loss.name == "poisson":
+        mean = exp(np.array([u + step]))[0]
+        return max(mean, y), mean, mean + y * size
+    if loss.name == "gamma":
+        ratio = y * exp(np.array([-step]))[0]
+        return max(ratio, 1.0), ratio, size + abs(step) + ratio
+    p = loss.power
+    a, b = y * exp(np.array([(1.0 - p) * step]))[0], exp(np.array([(2.0 - p) * (u + step)]))[0]
+    return max(a, b), (p - 1.0) * a + (2.0 - p) * b, a / (p - 1.0) + b / (2.0 - p)
+
+
 def derivatives(loss, u, y):
     """Return how fast the loss falls with the margin, its curvature and its value."""
-    if loss.name in (*UNCURVED, "poisson", "shares"):
+    if loss.name in (*UNCURVED, *LOG_LINKS, "expectile", "shares"):
         return of_numbers(loss, u, y)
+    if loss.name == "focal":
+        return focal(loss, u)
     loss = loss.name
     if loss == "exponential":
         e = exp(-u)

@@ -531,10 +531,10 @@ def fit(
     unit = scale_of(2.0 * weight.max(), (weight > 0).sum())
     total = rounded(weight * unit).sum() / unit
     more = 0.0
-    if loss.name == "poisson":
-        left_out = weight * loss.value(y, np.zeros(len(y)))
-        scale = scale_of(2.0 * left_out.max(), (left_out > 0).sum())
-        more = rounded(left_out * scale).sum() / scale - total
+    if loss.kernel_at_0 is not None:
+        left_out = np.where(weight > 0, weight * loss.omitted(y), 0.0)
+        scale = scale_of(2.0 * np.abs(left_out).max(), (left_out != 0).sum())
+        more = rounded(left_out * scale).sum() / scale - loss.kernel_at_0 * total
     gradient, curvature, value = slopes(loss, y, f, weight, limit)
     actual = Fit([], [], f, [loss.reported * (value + more) / total])
     paid = [set() for _ in y]
