@@ -171,6 +171,36 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
     return part_rows(&all, r.team, r.who, n)
 
 
+cdef inline void part_others(
+    const Round* r, Py_ssize_t n_nodes, const int32_t* children, int32_t* others, Py_ssize_t n, int32_t* spans
+) noexcept nogil:
+    """Partition n rows by the splits of a grown tree, on which it was not grown.
+
+    The nodes are in an order with parents first; `children` (n_nodes, 2) is NULL in the order of creation.
+    IN/OUT others (n + ROOM,). OUT spans (n_nodes, 2): the rows of each node.
+    """
+    cdef Round of_others = r[0]
+    cdef Node* node
+    cdef Py_ssize_t e, middle, first, second
+    cdef int32_t start, stop
+    of_others.rows = others
+    spans[0], spans[1] = 0, <int32_t>n
+    for e in range(n_nodes):
+        node = r.node + e
+        if node.feature < 0:
+            continue
+        start, stop = node.start, node.stop
+        node.start, node.stop = spans[2 * e], spans[2 * e + 1]
+        middle = node.start
+        if node.stop > node.start:
+            middle += part_node(&of_others, node, False)
+        first = node.child if children == NULL else children[2 * e]
+        second = node.child + 1 if children == NULL else children[2 * e + 1]
+        spans[2 * first], spans[2 * first + 1] = node.start, <int32_t>middle
+        spans[2 * second], spans[2 * second + 1] = <int32_t>middle, node.stop
+        node.start, node.stop = start, stop
+
+
 cdef inline void make_root(const Round* r) noexcept nogil:
     """Create the root from all rows of the tree, without its histogram."""
     cdef Py_ssize_t i

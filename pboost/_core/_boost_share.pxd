@@ -2,11 +2,10 @@
 #
 # Only maxima and sums of integers are computed, so results do not depend on the order of the ranges.
 from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
-from pboost._core._boost_grow cimport side_of
-from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather, gather_two
+from pboost._core._boost_round cimport Node, Round, add_to, gather, gather_two
 from pboost._core._boost_packed cimport pack_wide, unfold
 from pboost._core._team cimport lock, run_ranges, unlock
-from pboost._core.types cimport int32_t, int64_t, uint64_t
+from pboost._core.types cimport int32_t, int64_t
 
 cdef struct Slopes:
     const Rows* rows
@@ -46,48 +45,52 @@ cdef struct Pack:
     const Round* r
     const LossPasses* passes
     double gradient_scale, curvature_scale
+    int64_t* words
 
 
 cdef inline void pack_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Pack the gradients and Hessians of all rows into words, which replace the gradients."""
+    """Pack the gradients and Hessians of a range of all rows."""
     cdef Pack* all = <Pack*>task
     all.passes.pack(
         all.r.packed + start, <const double*>all.r.spare_packed + start,
         NULL if all.r.copies == NULL else all.r.copies + start, NULL, stop - start,
-        all.gradient_scale, all.curvature_scale, all.r.packed + start)
+        all.gradient_scale, all.curvature_scale, all.words + start)
 
 
 cdef inline void pack_rows(
-    const Round* r, const LossPasses* passes, double gradient_scale, double curvature_scale
+    const Round* r, const LossPasses* passes, double gradient_scale, double curvature_scale, int64_t* words
 ) noexcept nogil:
-    """Pack the gradients and Hessians of the listed rows into words, which replace the gradients."""
+    """Pack the gradients and Hessians, see `pack_all`."""
     cdef Pack pack
     if r.low != NULL:
         pack_wide(r, gradient_scale, curvature_scale)
-    elif r.n < r.n_rows:  # use one thread, because words overwrite the gradients of other rows
+    elif r.n < r.n_rows and words == r.packed:  # use one thread, because words overwrite other gradients
         passes.pack(
             r.packed, <const double*>r.spare_packed, r.copies, r.rows, r.n, gradient_scale,
-            curvature_scale, r.packed)
+            curvature_scale, words)
     else:
-        pack.r, pack.passes = r, passes
+        pack.r, pack.passes, pack.words = r, passes, words
         pack.gradient_scale, pack.curvature_scale = gradient_scale, curvature_scale
-        run_ranges(r.team, 0, r.n, r.share, pack_part, &pack)
+        run_ranges(r.team, 0, r.n_rows, r.share, pack_part, &pack)
 
 
 cdef inline void pack_all(
     const Round* r, const Rows* rows, const double* residual, const LossPasses* passes,
-    double gradient_scale, double curvature_scale
+    double gradient_scale, double curvature_scale, int64_t* words
 ) noexcept nogil:
-    """Pack the listed rows from their gradients and Hessians, or from the softmax gradients of one class.
+    """Pack rows from their gradients and Hessians, or from the softmax gradients of one class.
+
+    If `words` is `r.packed`, the words of the listed rows replace the gradients. Otherwise, all rows are packed.
     """
+    cdef bint are_all = r.n == r.n_rows or words != r.packed
     if residual != NULL and r.low == NULL:
         passes.words(
-            residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
-            rows.per_limit, gradient_scale, curvature_scale, r.packed)
+            residual, rows.weight, rows.are_copies, NULL if are_all else r.rows, r.n_rows if are_all else r.n,
+            rows.per_limit, gradient_scale, curvature_scale, words)
         return
     if residual != NULL:
         unfold(r, rows, residual)
-    pack_rows(r, passes, gradient_scale, curvature_scale)
+    pack_rows(r, passes, gradient_scale, curvature_scale, words)
 
 
 # The leaf values of a tree in preorder, and the rows to which they are added.
@@ -96,9 +99,6 @@ cdef struct Added:
     const Node* node
     Py_ssize_t n
     double* f
-    const int32_t* children
-    const uint64_t* words
-    const int64_t* others
 
 
 cdef inline void add_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -108,18 +108,6 @@ cdef inline void add_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcep
         first, last = max(start, all.node[e].start), min(stop, all.node[e].stop)
         if all.node[e].feature < 0 and first < last:
             add_to(all.f, all.r.rows + first, last - first, all.node[e].mean)
-
-
-cdef inline void add_others_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    cdef Added* all = <Added*>task
-    cdef Py_ssize_t i, e
-    cdef int code
-    for i in range(start, stop):
-        e = 0
-        while all.node[e].feature >= 0:
-            code = all.r.codes[all.node[e].feature * all.r.stride + all.others[i]]
-            e = all.children[2 * e + side_of(all.r, all.node + e, all.words + WORDS * e, code)]
-        all.f[all.others[i]] += all.node[e].mean
 
 
 # A work area for the rows of one leaf: their `y`, `f` and `weight`.

@@ -2,9 +2,8 @@
 
 A round uses arrays of the caller (see `Rounds` in trees/tree_rounds.py). First call `slopes`, or write the
 gradients and Hessians to the arrays. Then call `pack`, `begin`, `grow` until it returns True, `add_leaves` and,
-for rows that were not used for the tree, `add_others`. If the words of some rows are set to 0 after `pack`, the
-tree is grown on the other rows; then call `draws.sum_all` after `grow`. Results do not depend on the order
-of rows.
+for rows of weight 0, `draws.add_others`. A tree can be grown on some of the rows: see `draws.keep` and
+`draws.leave_out`. Results do not depend on the order of rows.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs, isfinite, rint
@@ -35,7 +34,7 @@ from pboost._core._boost_round cimport (
     read_bin,
 )
 from pboost._core._boost_share cimport (
-    Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_all,
+    Added, Gather, Slopes, add_part, far_part, gather_leaf, gather_part, pack_all,
     slopes_part,
 )
 from pboost._core._boost_packed cimport copies_in
@@ -480,20 +479,6 @@ def add_leaves(arrays, nodes):
         run_ranges(r.team, 0, r.n, r.share, add_part, &all)
 
 
-def add_others(
-    arrays, nodes, const int32_t[:, ::1] children, const uint64_t[:, ::1] subset, const int64_t[::1] rows
-):
-    """Add the leaf values of a tree in preorder to the decision values of rows that it was not grown on."""
-    cdef Round r = read_round(arrays, &passes)
-    cdef Py_ssize_t n = rows.shape[0]
-    cdef Added all
-    all.r, all.node, all.n = &r, <const Node*>to_read(nodes, sizeof(Node)), len(nodes)
-    all.f, all.children, all.others = <double*>to_write(arrays.f, sizeof(double)), &children[0, 0], &rows[0]
-    all.words = &subset[0, 0] if subset.shape[0] else NULL
-    with nogil:
-        run_ranges(r.team, 0, n, r.share, add_others_part, &all)
-
-
 def newton_leaves(
     arrays, nodes, const double[::1] gradient, const double[::1] curvature, double l2, double most,
     double rate
@@ -647,13 +632,14 @@ def sizes(arrays, double steepest):
     return large, some
 
 
-def pack(arrays, double gradient_scale, double curvature_scale):
-    """Pack the gradients and Hessians of the listed rows."""
+def pack(arrays, double gradient_scale, double curvature_scale, words=None):
+    """Pack the gradients and Hessians of the listed rows in `packed`, or of all rows (OUT words (n_rows,))."""
     cdef Round r = read_round(arrays, &passes)
+    cdef int64_t* to = r.packed if words is None else <int64_t*>to_write(words, sizeof(int64_t))
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
     with nogil:
-        pack_all(&r, &rows, residual, &loss_passes, gradient_scale, curvature_scale)
+        pack_all(&r, &rows, residual, &loss_passes, gradient_scale, curvature_scale, to)
 
 
 # ---------------------------------------------------------------------------------------------

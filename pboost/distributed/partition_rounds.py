@@ -203,6 +203,7 @@ class ShardedRounds(Rounds):
 
     def _begin(self, rows: Any, of_gradient: float, of_curvature: float) -> None:
         """Quantize the derivatives and create the root."""
+        self.list_rows(self.used_rows)
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class, self.square_scale
         drawn = rows if isinstance(rows, DrawnRows) else None

@@ -139,6 +139,7 @@ class SparseRounds(Rounds):
     """
 
     shares_roots = False
+    grows_on_drawn = False
     #: Largest level of SIMD instructions to use: 0 for baseline, 1 for AVX2 or 2 for AVX-512.
     simd_level = 2
 

@@ -145,6 +145,8 @@ class Rounds:
         self.free = np.empty(self.n_slots, dtype=np.int32)
         #: Whether the current tree is grown on some of the rows; then, the words of all rows.
         self.is_drawn = False
+        #: The rows that were not drawn.
+        self.others = np.empty(0, dtype=np.int32)
         self.all_packed = self.all_low = np.empty(0, dtype=np.int64)
         #: Standard deviation of the jitter of scores, with `random_strength`.
         self.jitter = 0.0
@@ -263,7 +265,6 @@ class Rounds:
         limit = MOST_FLOAT if self.loss_code >= 0 else MOST_DERIVATIVE
         if not (self.steepest <= limit and self.most_curved <= limit):
             return None
-        self.list_rows(self.used_rows)
         sums = self.steps.sums
         self.is_wide = sums == "wide" or (sums == "auto" and self.is_uneven())
         if self.is_wide and not len(self.low):
@@ -279,6 +280,9 @@ class Rounds:
         self._count_in(*units)
         self._grow_nodes()
         if self.is_drawn:
+            if self.grows_on_drawn:
+                draws.insert_others(self)
+                self.n_listed = self.n_used
             self._sum_all()
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]
@@ -293,15 +297,46 @@ class Rounds:
         """Pack the derivatives in these units, and make the root of a tree on the listed rows."""
         if self.square_scale:
             self.note_squares(of_gradient, self.square_scale)
-        boost.pack(self, of_gradient, of_curvature)
         self.is_drawn = len(rows) < self.n_used
-        if self.is_drawn:
-            self.leave_out(rows)
+        if self.is_drawn and not len(self.all_packed):
+            self.all_packed = np.zeros_like(self.packed)
+        if self.is_drawn and self.grows_on_drawn:
+            boost.pack(self, of_gradient, of_curvature, self.all_packed)
+            self._keep(rows)
+        else:
+            self.list_rows(self.used_rows)
+            boost.pack(self, of_gradient, of_curvature)
+            if self.is_drawn:
+                self.leave_out(rows)
         self._make_root()
 
     def _make_root(self) -> None:
         """Create the root from the packed gradients of the listed rows."""
         boost.begin(self)
+
+    @cached_property
+    def grows_on_drawn(self) -> bool:
+        """Whether other rows than the drawn ones are inserted in the nodes after growth.
+
+        Otherwise, the numbers of all rows in the nodes matter during growth.
+        """
+        is_smoothed = len(self.subset) > 0 and self.categorical_smoothing > 0
+        return (
+            self.shares_lanes
+            and self.payments is None
+            and self.row_mass is None
+            and self.min_samples_leaf <= 1
+            and not is_smoothed
+        )
+
+    def _keep(self, rows: IntArray) -> None:
+        """List the drawn rows and their words only; the other rows are inserted after growth."""
+        if self.is_wide and not len(self.all_low):
+            self.all_low = np.empty_like(self.low)
+        if not len(self.others):
+            self.others = np.zeros(self.n_used + boost.BEHIND, dtype=np.int32)
+        draws.keep(self, rows)
+        self.list_rows(rows)
 
     def leave_out(self, rows: IntArray) -> None:
         """Grow the tree on the listed rows: set the words of other rows to 0, and keep all words.
@@ -358,7 +393,7 @@ class Rounds:
     def add_to(self, grown: Grown, others: NDArray[np.intp]) -> None:
         """Add a tree to the decision values of rows that it was not grown on."""
         if len(others):
-            boost.add_others(self, grown.nodes, grown.children, grown.subset, others)
+            draws.add_others(self, grown.nodes, grown.children, grown.subset, others)
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
         """Add a tree of an earlier fit; `values` returns its values for all rows."""

@@ -10,6 +10,7 @@ from softmax_cases import assert_same_model
 import pboost as pb
 from pboost.data.row_draws import RowDraws, row_hashes
 from pboost.threads import Workers
+from pboost.trees.tree_rounds import Rounds
 
 
 def table(n=240, seed=0):
@@ -106,6 +107,28 @@ def test_threads_orders_copies_and_partitions(options):
         [X[k] for k in parts], [label[k] for k in parts], sample_weight=[copies[k] for k in parts]
     )
     assert_same_model(model, fit(source, **options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_leaf_nodes": 7},
+        {"categorical_features": [3], "categorical_smoothing": 0.0, "growth": "independent"},
+        {"histogram_precision": "wide", "leaf_update": "newton"},
+        {"loss": "softmax", "validation": 0.25},
+    ],
+    ids=str,
+)
+def test_trees_grown_on_drawn_rows_and_on_all_rows_are_equal(monkeypatch, options):
+    """The other rows are inserted after growth, or are in the nodes with words of 0."""
+    X, label, copies = table(300, 1)
+    X[:, 3] = np.round(2 * X[:, 3])
+    weight = np.where(np.arange(300) % 9, copies + 0.5 * (copies > 2), 0.0)
+    model = fit(X, label, sample_weight=weight, **options)
+    monkeypatch.setattr(Rounds, "grows_on_drawn", False)
+    other = fit(X, label, sample_weight=weight, **options)
+    assert_same_model(model, other)
+    np.testing.assert_array_equal(model.trees.n_rows, other.trees.n_rows)
 
 
 def test_threads_draw_the_same_rows():
