@@ -11,6 +11,7 @@ def bin_values(
     is_used: NDArray[Any],
     max_bins: int,
     min_samples: int,
+    many: int,
     has_zero: NDArray[Any],
     first_bin: NDArray[Any],
     zero: NDArray[Any],

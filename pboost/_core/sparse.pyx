@@ -138,14 +138,15 @@ cdef Py_ssize_t bin_outward(
 
 def bin_values(
     const int64_t[::1] start, const int32_t[::1] rows, const double[::1] values, const uint8_t[::1] is_used,
-    Py_ssize_t max_bins, Py_ssize_t min_samples, const uint8_t[::1] has_zero, int64_t[::1] first_bin,
+    Py_ssize_t max_bins, Py_ssize_t min_samples, Py_ssize_t many, const uint8_t[::1] has_zero, int64_t[::1] first_bin,
     int32_t[::1] zero, double[::1] lower, double[::1] upper, double[::1] work, double[::1] spare,
     Py_ssize_t[::1] count
 ):
     """Compute the bins of all features from the nonzero values of the rows that are used.
 
     IN start (d + 1,), rows (nnz,), values (nnz,): the matrix by column, without zeros; is_used (n,) or empty if
-    all rows are; has_zero (d,): whether a feature has a bin of zeros. OUT first_bin (d + 1,): position of the
+    all rows are; has_zero (d,): whether a feature has a bin of zeros. Bins have at least `min_samples` values, or
+    any number if the feature has more than `many` values. OUT first_bin (d + 1,): position of the
     first bin of each feature; zero (d,): number of bins of negative values; lower, upper (nnz + d,): smallest and
     largest value of each bin. WORK work, spare, count: the largest number of values of a feature.
     """
@@ -175,7 +176,7 @@ def bin_values(
                 if n > 0:
                     # Both sides share the bins, but each has at least 16.
                     places = min(max(<Py_ssize_t>(max_bins * (<double>n / n_all) + 0.5), 16), max_bins)
-                    m = bin_outward(&work[0], &spare[0], &count[0], n, places, min_samples)
+                    m = bin_outward(&work[0], &spare[0], &count[0], n, places, 1 if n_all > many else min_samples)
                 if not side:
                     for k in range(m):
                         lower[done + k], upper[done + k] = -spare[m - 1 - k], -work[m - 1 - k]

@@ -50,7 +50,14 @@ from pboost.data.read.check_xy import (
     check_taken,
     targets_that_count,
 )
-from pboost.data.read.convert import Features, RowTable, as_rows, check_size
+from pboost.data.read.convert import (
+    Features,
+    RowTable,
+    as_rows,
+    check_size,
+    is_sparse,
+    sparse_rows,
+)
 from pboost.data.read.table import NUMBERS, Table, Takes
 from pboost.data.resampling import HeldRows, HoldOut, trained_features
 from pboost.data.row_fingerprint import Digest, digest_of
@@ -730,6 +737,8 @@ def check_values(X: TableLike, use: str = "to predict from") -> None:
 
 def rows_to_predict(X: TableLike) -> RowTable:
     """Return the rows of X for prediction; X can also be sorted or binned columns."""
+    if is_sparse(X):
+        return sparse_rows(X)
     check_values(X)
     X = values_of(X)
     if not isinstance(X, SortedColumns):

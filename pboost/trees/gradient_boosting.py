@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import SortedColumns
-from pboost.data.columns.sparse_columns import MIN_SAMPLES, SparseFeatures, read_sparse
+from pboost.data.columns.sparse_columns import SparseFeatures, read_sparse
 from pboost.data.feature_costs import CostOptions
 from pboost.data.read.convert import is_sparse
 from pboost.data.resampling import check_bag
@@ -197,7 +197,7 @@ class AdvancedOptions(TypedDict, total=False):
         level together ("symmetric"), a mix of both ("pooled"), or by the gain per comparison
         ("cost_efficient").
     min_samples_in_bin : int or "auto"
-        Minimum rows per bin of a sparse matrix (:doc:`/how_to/sparse_data`). "auto" is 100.
+        Minimum rows per bin of a sparse matrix, see :doc:`/how_to/sparse_data`.
     tree_comparisons : float or sequence of float, optional
         Maximum mean number of comparisons per training row in a tree with
         ``growth="cost_efficient"`` (default 4). In a sequence, the last number is used for
@@ -366,7 +366,7 @@ def fit_gradient_boosting(
         options = {**options, "rng": 0}
     if is_sparse(X):
         min_samples = options["min_samples_in_bin"]
-        X = read_sparse(X, MIN_SAMPLES if isinstance(min_samples, str) else min_samples)
+        X = read_sparse(X, None if isinstance(min_samples, str) else min_samples)
         options = sparse_options(options)
     data = FitData.of(X, y, options)
     task: Task | None = options["task"]

@@ -32,8 +32,15 @@ def bins_of_side(values, max_bins, min_samples):
 
 
 def bins_of_feature(values, is_used, max_bins, min_samples):
-    """Return the bins of a feature as pairs of their ends, in increasing order."""
+    """Return the bins of a feature as pairs of their ends, in increasing order.
+
+    If `min_samples` is None, it is 1 for features with values in more than 30 % of the rows, and
+    otherwise 100 or a hundredth of the rows.
+    """
     used = values[is_used]
+    if min_samples is None:
+        is_dense = np.count_nonzero(used) > int(0.3 * len(used))
+        min_samples = 1 if is_dense else max(1, min(100, int(0.01 * len(used))))
     n, most = np.count_nonzero(used), min(max_bins - 1, 254)
     places = [
         min(max(int(most * (np.count_nonzero(side) / max(n, 1)) + 0.5), 16), most)

@@ -96,12 +96,13 @@ Y = (X[:, :6].sum(axis=1) + RNG.logistic(size=400) > 3).astype(int)
 SHORT = {"n_estimators": 4, "min_samples_in_bin": 1, "random_strength": 0}
 
 
-def test_bins_equal_the_twin():
-    values = np.where(RNG.random((900, 3)) < 0.7, RNG.normal(size=(900, 3)), 0.0)
+@pytest.mark.parametrize("size", [20, None])
+def test_bins_equal_the_twin(size):
+    values = np.where(RNG.random((900, 3)) < [0.7, 0.2, 0.7], RNG.normal(size=(900, 3)), 0.0)
     values[:, 1], values[:, 2] = np.abs(values[:, 1]) + 1, np.round(values[:, 2])
     weight = RNG.integers(0, 2, 900) * 1.0
-    columns = bin_sparse(read_sparse(sparse.csr_array(values), 20), weight, 30)
-    codes, n_bins, lower, upper = twin.binned(values, weight > 0, 30, 20)
+    columns = bin_sparse(read_sparse(sparse.csr_array(values), size), weight, 30)
+    codes, n_bins, lower, upper = twin.binned(values, weight > 0, 30, size)
     assert np.diff(columns.first_bin).tolist() == n_bins.tolist()
     for j in range(3):
         part = slice(*columns.first_bin[j : j + 2])

@@ -14,8 +14,12 @@ from pboost.data.columns.splitmix import STEP, bits_of, mix
 from pboost.data.read.convert import check_size, refuse_other_shapes
 from pboost.values import Array, FloatArray, IntArray
 
-#: Default of `min_samples_in_bin`, and the largest number of bins on each side of 0.
-MIN_SAMPLES, MOST_BINS = 100, 254
+#: Largest number of bins on each side of 0.
+MOST_BINS = 254
+#: With ``min_samples_in_bin="auto"``: the minimum, and the largest share of the rows.
+MIN_SAMPLES, MAX_SHARE = 100, 0.01
+#: With "auto", features with values in a larger share of the rows have bins of any size.
+DENSE_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +36,8 @@ class SparseFeatures:
         The values.
     n_rows : int
         Number of rows.
-    min_samples : int
-        Minimum number of rows in a bin, if a side of 0 has several bins.
+    min_samples : int or None
+        Minimum number of rows in a bin, if a side of 0 has several bins. None for "auto".
     names, table : None
         Sparse matrices have no feature names, and all features are numeric.
     """
@@ -42,7 +46,7 @@ class SparseFeatures:
     rows: IntArray
     data: FloatArray
     n_rows: int
-    min_samples: int
+    min_samples: int | None
     names: tuple[str, ...] | None = None
     table: Any = None
 
@@ -52,7 +56,7 @@ class SparseFeatures:
         return len(self.start) - 1
 
 
-def read_sparse(X: Any, min_samples: int = MIN_SAMPLES) -> SparseFeatures:
+def read_sparse(X: Any, min_samples: int | None = None) -> SparseFeatures:
     """Convert a sparse matrix or array of SciPy, which is not changed.
 
     Raises
@@ -161,6 +165,13 @@ class SparseColumns:
         return total
 
 
+def _sizes(min_samples: int | None, n_rows: int) -> tuple[int, int]:
+    """Return the minimum number of rows in a bin, and the number of values above which it is 1."""
+    if min_samples is not None:
+        return min_samples, n_rows
+    return max(1, min(MIN_SAMPLES, int(MAX_SHARE * n_rows))), int(DENSE_SHARE * n_rows)
+
+
 def bin_sparse(
     features: SparseFeatures, weights: FloatArray | None, max_bins: int
 ) -> SparseColumns:
@@ -182,7 +193,7 @@ def bin_sparse(
         features.data,
         is_used,
         min(max_bins - 1, MOST_BINS),
-        features.min_samples,
+        *_sizes(features.min_samples, n if weights is None else int(is_used.sum())),
         has_zero,
         first_bin,
         zero,

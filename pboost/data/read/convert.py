@@ -283,6 +283,13 @@ def refuse_sparse(X: TableLike) -> None:
         )
 
 
+def sparse_rows(X: Any) -> RowTable:
+    """Return a sparse matrix as rows that can be selected."""
+    refuse_other_shapes(X)
+    n, d = X.shape
+    return RowTable(X.tocsr(), n, d, None, (d,))
+
+
 def refuse_other_shapes(X: Any) -> None:
     """Raise an error for a sparse array that is not a matrix of numbers."""
     if X.ndim != 2:

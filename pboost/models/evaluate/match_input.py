@@ -35,6 +35,7 @@ from pboost.data.read.convert import (
     column_names,
     is_frame,
     is_series,
+    is_sparse,
     pick_columns,
 )
 from pboost.data.read.table import Table, column_order
@@ -102,6 +103,8 @@ def finite_columns(model: Model, X: TableLike) -> Features:
 
 def read_rows(model: Model, X: object) -> Any:
     """Convert X once for several functions of a model, if all its parts read columns."""
+    if is_sparse(X):
+        return X
     X = table_for(model, X)
     return match_columns(model, X) if reads_columns(model) else X
 
