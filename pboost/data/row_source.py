@@ -137,12 +137,12 @@ class RowSource(ABC):
 
 
 def refuse_swapped(X: object, y: object) -> None:
-    """Raise TypeError if X has the shape of a target and y the shape of a table."""
+    """Raise ValueError if X has the shape of a target and y the shape of a table."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     shape_of_y: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 1 and len(shape_of_y) == 2 and shape_of_y[1] > 1:
-        raise TypeError(
-            f"X: expected a matrix or a data frame, got shape {shape} with y of shape "
+        raise ValueError(
+            f"X: expected two dimensions (rows, columns), got shape {shape} with y of shape "
             f"{shape_of_y}; pass the features first, as in fit(X, y)"
         )
 

@@ -272,9 +272,10 @@ def _refuse_call(
     known = option_names(fit)
     takes_builder = known[:1] == ["fit"]
     first = arguments[0] if arguments else options.get("fit")
+    named = [*options]
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in _parameters(fit)):
         # The option may belong to the fit function that receives these options.
-        options = {name: value for name, value in options.items() if alias_hint(name, {"": known})}
+        named = [name for name in options if alias_hint(name, {"": known})]
     elif takes_builder and inspect.isfunction(first):
         theirs = option_names(first)
         if passed := [name for name in options if name in theirs and name not in known]:
@@ -284,7 +285,7 @@ def _refuse_call(
                 f"{passed[0]}: expected an option of {fit.__name__}, got an option of {called}; "
                 f"pass functools.partial({called}, {shown_options})"
             )
-    refuse_unknown(options, known, fit.__name__)
+    refuse_unknown(named, known, fit.__name__)
     if takes_builder and not callable(first):
         raise TypeError(
             "fit: expected a fit function such as fit_cart as the first argument, got "
@@ -298,10 +299,10 @@ def _refuse_positions(fit: Callable[..., object], arguments: tuple[object, ...])
     """Raise TypeError for more positional arguments than the function has."""
     parameters = _parameters(fit)
     taken = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    if len(arguments) <= len(taken):
-        return
-    surplus = arguments[len(taken)]
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in OF_ROWS]
+    if len(arguments) <= len(taken) or not options:
+        return  # without options, Python's message is clear
+    surplus = arguments[len(taken)]
     hint = f"pass options by name, such as {options[0]}={shown(surplus)}"
     if isinstance(surplus, os.PathLike) or (isinstance(surplus, str) and "." in surplus):
         hint = ELSEWHERE["path"]

@@ -240,6 +240,9 @@ def test_missing_arguments_and_options_without_a_name():
     assert told(pb.fit_cart, X).startswith(
         "y: expected class labels, or class probabilities as y_proba"
     )
+    missing = told(pb.fit_pruned_cart, X=X)
+    assert missing.startswith("y: expected class labels, or class probabilities as y_proba")
+    assert "takes 1 positional argument" in told(pb.observation.flip, 0.1, 2)
     expected = "fit_cart: expected only X, y without a name, got 3 arguments; pass options by name"
     assert told(pb.fit_cart, X, TWO, 3).startswith(expected)
 

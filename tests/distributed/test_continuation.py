@@ -171,7 +171,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         assert contents(model, tmp_path) == contents(full_model, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
-        with pytest.raises(ValueError, match="validation: expected None, as the model was fitted"):
+        with pytest.raises(ValueError, match="validation: expected None, because the model was"):
             continue_parted(first, [rows[0]], [rows[1]], n_estimators=3, validation=rows)
 
 

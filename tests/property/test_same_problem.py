@@ -79,7 +79,7 @@ FITS = {
     "stagewise exact": (partial(sums, search="exact"), "two"),
     **{
         f"stagewise {loss} of numbers": (partial(sums, loss=loss, task="regression"), "numbers")
-        for loss in ("squared_error", "absolute_error", "huber", "quantile")
+        for loss in ("squared_error", "absolute_error", "huber", pb.losses.Quantile(0.5))
     },
     "stagewise poisson": (partial(sums, loss="poisson"), "counts"),
     "stagewise l2_regularization": (partial(sums, l2_regularization=3.0), "two"),

@@ -320,7 +320,7 @@ def test_forest_takes_the_rows_of_its_fit():
             {"learning_rate": 0.5},
             "which only takes n_estimators, validation, state",
         ),
-        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None, as the model was"),
+        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None, because the"),
     ],
     ids=str,
 )

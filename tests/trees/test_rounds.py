@@ -356,7 +356,7 @@ def test_weight_k_is_k_copies(name):
         y = in_domain(LOSSES[name], np.floor(np.exp(y / 4)))
     y = y if name in OF_NUMBERS[1:] else y > 0
     task = "regression" if name in OF_NUMBERS[1:] else "classification"
-    assert_copies(X, y, copies, loss=name, n_estimators=10, task=task)
+    assert_copies(X, y, copies, loss=LOSSES[name], n_estimators=10, task=task)
 
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
