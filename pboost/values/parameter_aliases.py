@@ -291,6 +291,7 @@ OF_GRADIENT_BOOSTING = frozenset(
         "max_features_per_tree",
         "metric",
         "min_child_weight",
+        "min_samples_in_bin",
         "min_split_gain",
         "monotonic_cst",
         "multi_strategy",
