@@ -16,12 +16,13 @@ from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss, check_derivatives
 from pboost.losses.c_functions import CompiledLoss, compiled
 from pboost.losses.classification import *  # noqa: F403
+from pboost.losses.gradient_functions import GradientLoss, from_gradients
 from pboost.losses.log_link import *  # noqa: F403
 from pboost.losses.regression import *  # noqa: F403
 from pboost.values import hint_missing_call, shown
 from pboost.values.parameter_aliases import value_here
 
-__all__ = ["Loss", "check_loss", "compiled"]
+__all__ = ["Loss", "check_loss", "compiled", "from_gradients"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
 __all__ += means.__all__
@@ -107,12 +108,12 @@ def check_loss(loss: object) -> Loss:
         hint = hint_missing_call(loss)
         if callable(loss) and not isinstance(loss, type):
             hint = (
-                "; a custom loss is an object of a class derived from pb.losses.Loss with the "
-                "methods value(y, f) and gradient(y, f)"
+                "; for a function that returns gradients and Hessians, pass "
+                "pb.losses.from_gradients(function)"
             )
         raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}{hint}")
     _check_methods(loss)
-    # The derivatives of a compiled loss are checked on the training rows.
-    if not is_of_package(loss) and not isinstance(loss, CompiledLoss):
+    # The derivatives of functions are checked on the training rows.
+    if not is_of_package(loss) and not isinstance(loss, CompiledLoss | GradientLoss):
         check_derivatives(loss, type(loss).curvature is not Loss.curvature)
     return loss

@@ -15,6 +15,7 @@ from pboost.data.node_inputs.inputs import WORDS, StoredInputs, Subsets, indicat
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.check_xy import check_has_rows
 from pboost.losses import is_of_package
+from pboost.losses.gradient_functions import GradientLoss
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
 from pboost.models.evaluate.graph_walk import reach
@@ -524,7 +525,7 @@ def _(model: GradientBoostingModel, X: TableLike | None, max_nodes: int) -> Tree
 
 def link_of(model: GradientBoostingModel) -> str:
     """Return the link of a gradient boosting model, see `TreeEnsemble`."""
-    if not is_of_package(model.loss):
+    if not (is_of_package(model.loss) or isinstance(model.loss, GradientLoss)):
         return "none"
     is_plain = model.classes is None and model.loss.predicts_scores
     return "identity" if is_plain else model.loss.link

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
+from pboost.losses.gradient_functions import GradientLoss, gradient_loss
 from pboost.losses.metrics import METRICS
 from pboost.models import schema as stored
 from pboost.models.base import CostUnit, Model
@@ -44,6 +45,9 @@ class NamedLoss(Kind):
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the name and parameters of the loss; raise TypeError if it is user-defined."""
+        if isinstance(value, GradientLoss):
+            link, start = value.called_link, value.start
+            return {name: {"name": value.name, "link": link, "constant": start}}, {}
         if not is_of_package(value):
             raise TypeError(
                 f"model: the loss {str(value)!r} is a function, which cannot be saved; pickle the "
@@ -57,6 +61,10 @@ class NamedLoss(Kind):
         stored_loss = header.get(name)
         numbers = dict(stored_loss) if isinstance(stored_loss, dict) else {"name": stored_loss}
         known = numbers.pop("name", None)
+        if known == GradientLoss.name and numbers.keys() == {"link", "constant"}:
+            link: Any = numbers["link"]
+            start: Any = numbers["constant"]
+            return gradient_loss(None, link, start)
         if not isinstance(known, str) or known not in LOSSES:
             raise ValueError(f"loss: expected one of {list(LOSSES)}, got {known!r}")
         if numbers.keys() != LOSSES[known].parameters.keys():

@@ -18,6 +18,7 @@ from pboost.data.resampling import check_bag
 from pboost.data.row_source import RowOptions, RowSource
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, LossName, check_loss, is_of_package
+from pboost.losses.gradient_functions import GradientLoss
 from pboost.models.gradient_boosting import GradientBoostingModel
 from pboost.threads import Workers
 from pboost.trees.boosting_loop import Growing, SumFit, SumRows, TableRows, is_in_bins
@@ -184,8 +185,9 @@ class AdvancedOptions(TypedDict, total=False):
         Loss reduction that a unit of feature cost must bring. Splits are ranked by loss reduction
         minus this times the cost.
     leaf_update : {"auto", "line_search", "newton"}
-        Leaf values minimize the loss on the rows of the leaf ("line_search"), or take one Newton
-        step, which is faster and needs a second derivative. "auto" is "line_search".
+        Leaf values minimize the loss of the leaf ("line_search"), or take one Newton step, which is
+        faster and needs a second derivative. "auto": "line_search", or "newton" for
+        `from_gradients`.
     multi_strategy : {"one_output_per_tree", "multi_output_tree"}
         Trees per round of the softmax loss: one per class, or one tree whose leaves have a value
         for each class, which predicts faster.
@@ -502,7 +504,7 @@ def _may_jitter(options: Mapping[str, Any]) -> bool:
 def _leaf_update(leaf_update: str, loss: Loss) -> str:
     """Return "line_search" or "newton", checked against the loss."""
     if leaf_update == "auto":
-        return "line_search"
+        return "newton" if isinstance(loss, GradientLoss) else "line_search"
     if leaf_update == "newton" and not loss.has_curvature:
         raise ValueError(
             f'leaf_update: expected "line_search" for a loss without a second derivative, got '

@@ -122,6 +122,7 @@ CALLS = {
     "search_space": [partial(pb.search_space, model="random_forest", n_rows=10)],
     "datasets.monks": [partial(pb.datasets.monks, 1)],
     "losses.compiled": [partial(pb.losses.compiled, 1)],
+    "losses.from_gradients": [partial(pb.losses.from_gradients, len)],
 }
 for name in FUNCTIONS:
     if name.startswith("fit_"):

@@ -21,6 +21,17 @@ def log_loss(m):
     return loss, -p, p / (1 + x)
 
 
+def focal(m):
+    """Return the focal loss of gamma = 2; a negative second derivative counts as 0."""
+    value, slope, _ = log_loss(m)
+    p, q = 1 + slope, -slope  # of the label, and of the other
+    return (
+        q**2 * value,
+        -(q**2) * (2 * p * value + q),
+        max(p * q**2 * (2 * value * (2 * p - q) + 5 * q), Decimal(0)),
+    )
+
+
 def hinge(m):
     return max(Decimal(0), 1 - m), Decimal(-1 if m < 1 else 0), None
 
