@@ -151,6 +151,8 @@ class Model(Fitted):
     missing: Array | None = None
     #: Whether the model accepts missing values; otherwise, missing values raise an error.
     takes_missing: bool = False
+    #: Whether decision values can be computed from `SparseRows`.
+    takes_sparse_rows: bool = False
     #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
     #: Types and categories of the training features; None if all were numeric without NaN.
@@ -619,7 +621,7 @@ def decision_function(
     # Skip the checks below, which take longer than a prediction for one row.
     if is_plain and sigma is None and isinstance(model, Model):
         if is_sparse(X):
-            return by_blocks(decision_function, model, X)
+            return by_blocks(decision_function, model, X, walks=True)
         return model.decision_function(X)
     check_model(model)
     _check_hard(X, route)
@@ -679,7 +681,7 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     """
     check_model(model)
     if is_sparse(X):
-        return by_blocks(partial(predict, threshold=threshold), model, X)
+        return by_blocks(partial(predict, threshold=threshold), model, X, walks=True)
     if threshold is None:
         return model.predict(X)
     cutoff = check_number("threshold", threshold, min_value=0.0, max_value=1.0)
@@ -723,7 +725,9 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     """
     # Skip the checks below, which take longer than a prediction for one row.
     if isinstance(route, str) and route == "hard" and isinstance(model, Model):
-        return by_blocks(predict_proba, model, X) if is_sparse(X) else model.predict_proba(X)
+        if is_sparse(X):
+            return by_blocks(predict_proba, model, X, walks=True)
+        return model.predict_proba(X)
     check_model(model)
     _check_hard(X, route)
     check_choice("route", route, get_args(ProbabilityRoute))
