@@ -62,3 +62,18 @@ def add_others(
     rows: NDArray[Any],
     f: NDArray[Any],
 ) -> None: ...
+def sum_trees(
+    row_start: NDArray[Any],
+    columns: NDArray[Any],
+    values: NDArray[Any],
+    place: NDArray[Any],
+    steps: NDArray[Any],
+    root: NDArray[Any],
+    depth: NDArray[Any],
+    value: NDArray[Any],
+    turns: int,
+    start: int,
+    stop: int,
+    x: NDArray[Any],
+    total: NDArray[Any],
+) -> None: ...

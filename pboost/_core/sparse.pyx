@@ -393,3 +393,65 @@ cdef bint is_outer_row(const Growing* all, int32_t lane, int32_t low, int32_t ro
             return <int32_t>((all.table.cells[at] - all.table.place[group]) // LANES_ABREAST) >= bin_
         at += 1
     return False
+
+
+# ---------------------------------------------------------------------------------------------
+# Prediction.
+
+cdef enum:
+    TREES_ABREAST = 8  # trees that a row walks at the same time
+
+# A node of a tree: the second child is `beyond` nodes behind the first, which follows the node. In a leaf, the
+# threshold is minus infinity and `beyond` is -1, so that a row stays there.
+cdef struct Step:
+    double threshold
+    int32_t column, beyond
+
+
+cdef void walk_trees(const Step* steps, const double* x, Py_ssize_t depth, Py_ssize_t* node) noexcept nogil:
+    """Walk eight trees with a dense row, from these nodes to leaves (IN/OUT node)."""
+    cdef Py_ssize_t i, k
+    cdef const Step* step
+    for i in range(depth):
+        for k in range(TREES_ABREAST):
+            step = steps + node[k]
+            # Without a branch, which could not be predicted.
+            node[k] += 1 + (step.beyond & -<int32_t>(x[step.column] > step.threshold))
+
+
+def sum_trees(
+    const int64_t[::1] row_start, const int32_t[::1] columns, const double[::1] values, const int32_t[::1] place,
+    steps, const int32_t[::1] root, const int32_t[::1] depth, const double[:, ::1] value, Py_ssize_t turns,
+    Py_ssize_t start, Py_ssize_t stop, double[::1] x, double[:, ::1] total
+):
+    """Add the leaf values of all trees for the rows start..stop-1 of a sparse matrix by row, without NaN.
+
+    IN place (d,): position of each feature that nodes read, or -1. `steps` contains a `Step` per node, whose column
+    is such a position. Tree t adds its values (k,) at position t % turns. WORK x: zeros, one per position. OUT
+    total (n, turns * k).
+    """
+    cdef const Step* step = <const Step*>to_read(steps, sizeof(Step))
+    cdef Py_ssize_t n_trees = depth.shape[0], n_values = value.shape[1], i, j, k, t, most
+    cdef Py_ssize_t[TREES_ABREAST] node
+    if (root.shape[0] != n_trees + 1 or total.shape[1] != turns * n_values or stop > total.shape[0]
+            or row_start.shape[0] != total.shape[0] + 1 or columns.shape[0] != values.shape[0]):
+        raise ValueError("sum_trees: arrays of different sizes")
+    with nogil:
+        for i in range(start, stop):
+            for j in range(row_start[i], row_start[i + 1]):
+                if place[columns[j]] >= 0:
+                    x[place[columns[j]]] += values[j]
+            t = 0
+            while t < n_trees:
+                most = 0
+                for k in range(TREES_ABREAST):
+                    node[k] = root[min(t + k, n_trees - 1)]
+                    most = max(most, depth[min(t + k, n_trees - 1)])
+                walk_trees(step, &x[0], most, node)
+                for k in range(min(TREES_ABREAST, n_trees - t)):
+                    for j in range(n_values):
+                        total[i, (t + k) % turns * n_values + j] += value[node[k], j]
+                t += TREES_ABREAST
+            for j in range(row_start[i], row_start[i + 1]):
+                if place[columns[j]] >= 0:
+                    x[place[columns[j]]] = 0.0

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.sparse_columns import SparseFeatures
 from pboost.data.node_inputs.functions import Oracles
 from pboost.data.node_inputs.inputs import Inputs, Subsets
 from pboost.data.node_inputs.sums import Projections, Separators, single_columns
@@ -712,6 +713,8 @@ def _continue_sum(
             "state: expected None for rows in partitions; a state requires all rows in one table: "
             "pass rows.gather()"
         )
+    if isinstance(data.X, SparseFeatures):
+        raise NotImplementedError("state: expected None with a sparse matrix; pass X.toarray()")
     state = check_state(state, inputs.rng)
     rows = fingerprints(
         model, data.X, inputs.y, inputs.sample_weight, continue_options["validation"]

@@ -159,6 +159,8 @@ class Model(Fitted):
     missing: Array | None = None
     #: Whether the model accepts missing values; otherwise, missing values raise an error.
     takes_missing: bool = False
+    #: Whether decision values can be computed from `SparseRows`.
+    takes_sparse_rows: bool = False
     #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
     #: Types and categories of the training features; None if all were numeric without NaN.
@@ -650,7 +652,7 @@ def decision_function(
     # Skip the checks below, which take longer than a prediction for one row.
     if is_plain and sigma is None and isinstance(model, Model):
         if is_sparse(X):
-            return by_blocks(decision_function, model, X)
+            return by_blocks(decision_function, model, X, walks=True)
         return model.decision_function(X)
     check_model(model)
     _check_hard(X, route)
@@ -715,7 +717,7 @@ def predict(
         refuse_unknown(_unknown, option_names(predict), "predict")
     check_model(model)
     if is_sparse(X):
-        return by_blocks(partial(predict, threshold=threshold), model, X)
+        return by_blocks(partial(predict, threshold=threshold), model, X, walks=True)
     if threshold is None:
         return model.predict(X)
     cutoff = check_number("threshold", threshold, min_value=0.0, max_value=1.0)
@@ -764,7 +766,9 @@ def predict_proba(
         refuse_unknown(_unknown, option_names(predict_proba), "predict_proba")
     # Skip the checks below, which take longer than a prediction for one row.
     if isinstance(route, str) and route == "hard" and isinstance(model, Model):
-        return by_blocks(predict_proba, model, X) if is_sparse(X) else model.predict_proba(X)
+        if is_sparse(X):
+            return by_blocks(predict_proba, model, X, walks=True)
+        return model.predict_proba(X)
     check_model(model)
     _check_hard(X, route)
     check_choice("route", route, get_args(ProbabilityRoute))

@@ -261,6 +261,12 @@ class GradientBoostingModel(Model):
         """Return the decision value of each row, (n,), or (n, J) with the softmax loss."""
         return self.bias + self._of_labels(self.trees.total(X, self.n_trees))
 
+    @property
+    def takes_sparse_rows(self) -> bool:  # type: ignore[override]
+        """Whether decision values can be computed from `SparseRows`."""
+        return self.trees.takes_sparse_rows
+
+    @stored.once
     def of_features_read(self) -> tuple[IntArray, Any] | None:
         """Return the features that the trees read, and the model for a table of these features."""
         narrow = self.trees.of_features_read()

@@ -16,6 +16,7 @@ from pboost.data.row_fingerprint import Digest
 from pboost.models import schema as stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import (
+    STEP,
     WIDE,
     Holes,
     leave_trees,
@@ -26,6 +27,7 @@ from pboost.models.evaluate.kernel_walk import (
     with_work,
 )
 from pboost.models.evaluate.match_input import match_columns
+from pboost.models.evaluate.sparse_rows import SparseRows
 from pboost.models.schema import OutOfBag, Settings, check_offsets, check_sum
 from pboost.models.shares import costs_by_then, mean_of_shares, means_by_then
 from pboost.models.single_tree import (
@@ -180,6 +182,18 @@ class RandomForest(Trees):
         """Number of trees."""
         return len(self)
 
+    @property
+    def takes_sparse_rows(self) -> bool:  # type: ignore[override]
+        """Whether decision values can be computed from `SparseRows`."""
+        return self.subset is None
+
+    @stored.once
+    def sparse_steps(self) -> Array:
+        """Return the nodes in the format of the kernel for sparse rows."""
+        steps = self.steps.copy().view(STEP)
+        steps["column"] //= tree_walk.TILE_ROWS
+        return freeze(steps)
+
     def longest_costs(self) -> FloatArray:
         """Return the maximum number of comparisons (T + 1,) in the first 0, 1, ... trees."""
         return np.cumsum([0, *self.depths], dtype=np.float64)
@@ -296,7 +310,10 @@ class RandomForest(Trees):
         With `turns` > 1, trees with the same index modulo `turns` have a separate sum. The shape is
         then (n, turns * J).
         """
-        values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
+        value = self.value.reshape(len(self.feature), -1)
+        if isinstance(X, SparseRows):
+            return X.sums(self.sparse_steps(), self.root, self.depths, value, turns)
+        values = match_columns(self, X).values
         sums = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
         if sums is not None:
             return np.asarray(sums)

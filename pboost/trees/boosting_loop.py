@@ -122,7 +122,7 @@ class TableRows:
         self._weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # takes no memory
         if problem.weights is not None:
             self._weight = problem.weights / self.greatest  # 0 for validation rows
-        self._features = X if isinstance(X, Features) else None
+        self._features = X if isinstance(X, Features | SparseFeatures) else None
 
     def take_targets(self, loss: Loss, y: object) -> Array | None:
         """Compute the targets of the loss; return the classes."""
@@ -222,6 +222,8 @@ class TableRows:
             values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
             return values
         # The thresholds of an earlier tree may differ from the bin edges of these rows.
+        if isinstance(self._features, SparseFeatures):
+            return sparse_predictions(tree, self._features)
         values = tree.predict(self._features)[self.problem.input_rows(rows)]
         return values
 

@@ -219,6 +219,20 @@ def test_a_model_is_saved_and_predicts(tmp_path):
     assert np.array_equal(pb.predict_proba(loaded, given), pb.predict_proba(model, X))
 
 
+def test_continued_fits_equal_whole_fits():
+    options = {**SHORT, "sample_weight": RNG.integers(0, 3, 400)}
+    whole = pb.fit_gradient_boosting(sparse.csr_array(X), Y, **options)
+    half = pb.fit_gradient_boosting(sparse.csr_array(X), Y, **{**options, "n_estimators": 2})
+    weight = options["sample_weight"]
+    for given in (half, pb.models.truncate(whole, 2)):
+        model = pb.continue_fit(given, sparse.csc_array(X), Y, n_estimators=2, sample_weight=weight)
+        assert_same(model, whole)
+    with pytest.raises(ValueError, match=r"^X: expected 60 columns, got 59"):
+        pb.continue_fit(half, sparse.csr_array(X[:, 1:]), Y, n_estimators=1)
+    with pytest.raises(NotImplementedError, match=r"^state: expected None with a sparse matrix"):
+        pb.continue_fit(half, sparse.csr_array(X), Y, n_estimators=1, state=pb.models.FitState())
+
+
 def test_a_matrix_without_values_gives_constant_trees():
     model = pb.fit_gradient_boosting(sparse.csr_array((6, 9)), [0, 1, 1, 0, 1, 1], **SHORT)
     assert model.trees.feature.tolist() == [-1] * 4

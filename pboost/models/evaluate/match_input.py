@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.sparse_columns import SparseFeatures, read_sparse
 from pboost.data.node_inputs.functions import Oracles
 from pboost.data.node_inputs.imputation import (
     as_sigma,
@@ -131,10 +132,16 @@ class MemberRows:
 
 def columns_to_fit(
     model: Model, X: TableLike | RowSource | SortedColumns | BinnedColumns
-) -> Features | RowSource | SortedColumns | BinnedColumns:
+) -> Features | RowSource | SortedColumns | BinnedColumns | SparseFeatures:
     """Return X for continued training, as prepared columns or as features of the model."""
     if isinstance(X, RowSource):
         columns_to_fit(model, X.bins)
+        return X
+    if is_sparse(X) and "min_samples_in_bin" in model.settings:
+        min_samples = model.settings["min_samples_in_bin"]
+        X = read_sparse(X, None if isinstance(min_samples, str) else min_samples)
+        if X.n_features != model.n_features:
+            raise ValueError(f"X: expected {model.n_features} columns, got {X.n_features}")
         return X
     if not isinstance(X, SortedColumns | BinnedColumns):
         return match_columns(model, X)
