@@ -17,28 +17,7 @@
  */
 #ifndef PBOOST_SHAPLEY_H
 #define PBOOST_SHAPLEY_H
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include "simd.h"
-
-/* PBOOST_AGAIN is added if the feature has been compared above. */
-enum { PBOOST_LEAF, PBOOST_OPEN, PBOOST_TURN, PBOOST_CLOSE, PBOOST_PAIR, PBOOST_AGAIN };
-enum { PBOOST_FEW_LANES = 8, PBOOST_LANES = 32 };
-
-typedef struct {
-    double threshold;
-    int64_t split; /* position of the constants of a split in `factor` */
-    int64_t value; /* position of the constants of a leaf or pair in `value` */
-    int32_t kind, level;
-    int32_t feature;   /* row of the tile */
-    int32_t set;       /* category set, or -1 */
-    int32_t above;     /* 2 * level + child of the last split above with the same feature, or -1 */
-    int32_t is_second; /* whether this subtree is the second child of its parent */
-    int32_t missing;   /* the child for missing values */
-    int32_t unused;
-} pboost_shapley_op;
+#include "shapley_ops.h"
 
 /* Constants of a split, in order: per point, the factors of the two children if the row has the feature's
    conditions above and goes to the child, or not; the shares of these cases; then, without points, the factors
@@ -69,32 +48,6 @@ typedef struct {
     double *pairs;    /* (n_features, n_features, stride): the sums for the rows of the block */
     ptrdiff_t n_features;
 } pboost_shapley_work;
-
-/* Compare a feature of the rows, and set `to` for both children. The loop has no branches, because the next
-   operation is hard to predict anyway. */
-PBOOST_INLINE void pboost_shapley_sides(
-    const pboost_shapley_op *op, const uint64_t *sets, const double *restrict x,
-    const int64_t *restrict met, int64_t *restrict to, const int is_new, const int lanes)
-{
-    int64_t *restrict to_first = to, *restrict to_second = to + lanes;
-    const double threshold = op->threshold;
-    const int64_t if_missing = op->missing ? 0 : -1;
-    if (op->set >= 0) {
-        const uint64_t *set = sets + 4 * (ptrdiff_t)op->set;
-        for (int r = 0; r < lanes; r++) {
-            const int code = isnan(x[r]) ? 0 : (int)x[r];
-            const int64_t side = (int64_t)(set[code >> 6] >> (code & 63) & 1) - 1;
-            to_first[r] = isnan(x[r]) ? if_missing : side;
-        }
-    } else
-        for (int r = 0; r < lanes; r++)
-            to_first[r] = (x[r] <= threshold ? -1 : 0) | (isnan(x[r]) ? if_missing : 0);
-    for (int r = 0; r < lanes; r++) {
-        const int64_t side = to_first[r], is_met = is_new ? -1 : met[r];
-        to_first[r] = side & is_met;
-        to_second[r] = ~side & is_met;
-    }
-}
 
 /* Each function below handles one quadrature point. `to_first` and `to_second` are set if a row meets the
    conditions above on the feature and goes to the first or second child. If the feature is new on the path
