@@ -56,6 +56,7 @@ PBOOST_INLINE void pboost_shapley_step(
     const double *restrict path, const int64_t *restrict to, const int64_t *restrict to_other,
     const int is_new, double factor, double other, double cold, double *restrict next, const int lanes)
 {
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         const double rest = is_new || to_other[r] ? other : cold;
         next[r] = path[r] * (to[r] ? factor : rest);
@@ -68,6 +69,7 @@ PBOOST_INLINE void pboost_shapley_close(
 {
     const double gain_first = split[PBOOST_GAIN_FIRST], gain_second = split[PBOOST_GAIN_SECOND];
     const double loss = split[PBOOST_LOSS];
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         share[r] += first[r] * (to_first[r] ? gain_first : loss) +
                     second[r] * (to_first[r] ? loss : gain_second);
@@ -82,6 +84,7 @@ PBOOST_INLINE void pboost_shapley_pair(
 {
     const double sum_first = of[PBOOST_SUM_FIRST], sum_second = of[PBOOST_SUM_SECOND];
     const double share_first = of[PBOOST_SHARE_FIRST], share_second = of[PBOOST_SHARE_SECOND];
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         const double sum = is_new || to_second[r] ? sum_second : cold;
         share[r] += path[r] * (to_first[r] ? share_first : share_second);
@@ -96,6 +99,7 @@ PBOOST_INLINE void pboost_shapley_gains(
 {
     for (int k = 0; k < n; k++, split += PBOOST_N_FACTORS, gain += lanes) {
         const double hot = split[place] / weight[k], cold = split[PBOOST_LOSS] / weight[k];
+        PBOOST_LANES_LOOP
         for (int r = 0; r < lanes; r++) gain[r] = to[r] ? hot : to_other[r] ? cold : 0.0;
     }
 }
@@ -110,6 +114,7 @@ PBOOST_INLINE void pboost_shapley_interact(
         const double *gain = work->gain + (ptrdiff_t)level * n * lanes, *part = work->part;
         double *pair = work->pairs + (op->feature * work->n_features + work->feature[level]) * stride;
         for (int k = 0; k < n; k++, gain += lanes, part += lanes)
+            PBOOST_LANES_LOOP
             for (int r = 0; r < lanes; r++) pair[r] += part[r] * gain[r];
     }
 }
@@ -153,6 +158,7 @@ PBOOST_INLINE void pboost_shapley_run(
                 lanes);
         return;
     }
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) share[r] = 0.0;
     for (ptrdiff_t r = 0; with_pairs && r < block; r++) work->part[r] = 0.0;
     for (int k = 0; k < n; k++, split += PBOOST_N_FACTORS) {
@@ -166,11 +172,13 @@ PBOOST_INLINE void pboost_shapley_run(
                 path + k * lanes, to_first, to_second, is_new, value + k * PBOOST_N_OF_PAIR,
                 value[n * PBOOST_N_OF_PAIR], total + k * lanes, part, lanes);
         /* If the conditions above are not met, the split does not matter. */
+        PBOOST_LANES_LOOP
         for (int r = 0; with_pairs && r < lanes; r++) {
             part[r] = is_new || to_first[r] | to_second[r] ? part[r] : 0.0;
             share[r] += part[r];
         }
     }
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++)
         out[r] += is_new || to_first[r] | to_second[r] ? share[r] : 0.0;
     if (with_pairs) pboost_shapley_interact(work, op, n, stride, lanes);

@@ -6,6 +6,14 @@
 #include <stdint.h>
 #include "simd.h"
 
+/* Before a loop over lanes: the arrays do not overlap. GCC would unroll a loop over 8 lanes completely before it
+   is vectorized. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define PBOOST_LANES_LOOP _Pragma("GCC ivdep") _Pragma("GCC unroll 4")
+#else
+#define PBOOST_LANES_LOOP
+#endif
+
 /* PBOOST_AGAIN is added if the feature has been compared above. */
 enum { PBOOST_LEAF, PBOOST_OPEN, PBOOST_TURN, PBOOST_CLOSE, PBOOST_PAIR, PBOOST_AGAIN };
 enum { PBOOST_FEW_LANES = 8, PBOOST_LANES = 32 };
@@ -36,14 +44,17 @@ PBOOST_INLINE void pboost_shapley_sides(
     const int64_t if_missing = op->missing ? 0 : -1;
     if (op->set >= 0) {
         const uint64_t *set = sets + 4 * (ptrdiff_t)op->set;
+        PBOOST_LANES_LOOP
         for (int r = 0; r < lanes; r++) {
             const int code = isnan(x[r]) ? 0 : (int)x[r];
             const int64_t side = (int64_t)(set[code >> 6] >> (code & 63) & 1) - 1;
             to_first[r] = isnan(x[r]) ? if_missing : side;
         }
     } else
+        PBOOST_LANES_LOOP
         for (int r = 0; r < lanes; r++)
             to_first[r] = (x[r] <= threshold ? -1 : 0) | (isnan(x[r]) ? if_missing : 0);
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         const int64_t side = to_first[r], is_met = is_new ? -1 : met[r];
         to_first[r] = side & is_met;

@@ -40,6 +40,7 @@ PBOOST_INLINE void pboost_use_pattern(
     for (int k = 0; k < tree->n_outputs; k++)
         for (int j = 0; j < op->n_unique; j++, table += (ptrdiff_t)1 << n_bits) {
             double *restrict to = out + k * size + work->features[j] * stride;
+            PBOOST_LANES_LOOP
             for (int r = 0; r < PBOOST_LANES; r++) to[r] += table[index[r]];
         }
 }
@@ -47,6 +48,7 @@ PBOOST_INLINE void pboost_use_pattern(
 PBOOST_INLINE void pboost_patterns_of_lanes(PBOOST_PATTERN_ARGS)
 {
     enum { lanes = PBOOST_LANES };
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) work->pattern[r] = 0;
     for (int i = 0; i < tree->n_ops; i++) {
         const pboost_shapley_op *op = tree->op + i;
@@ -64,11 +66,13 @@ PBOOST_INLINE void pboost_patterns_of_lanes(PBOOST_PATTERN_ARGS)
         if (kind != PBOOST_TURN)
             pboost_shapley_sides(op, tree->sets, x + op->feature * stride, NULL, to, 1, lanes);
         if (kind == PBOOST_PAIR) {
+            PBOOST_LANES_LOOP
             for (int r = 0; r < lanes; r++) next[r] = pattern[r] | ((int32_t)to[r] & extra);
             pboost_use_pattern(tree, work, op, next, op->n_unique + !is_new, stride, weight, out, size);
             continue;
         }
         if (kind == PBOOST_TURN) to += lanes;
+        PBOOST_LANES_LOOP
         for (int r = 0; r < lanes; r++) {
             const int32_t side = (int32_t)to[r];
             next[r] = is_new ? pattern[r] | (side & bit) : pattern[r] & (side | ~bit);
