@@ -9,6 +9,10 @@ from pboost.inspection.plots import plot_category_splits as category_splits
 from pboost.inspection.plots import plot_pruning as pruning
 from pboost.inspection.plots import plot_regions as regions
 from pboost.inspection.plots import plot_training_curve as training_curve
+from pboost.inspection.shapley_plots import plot_shap_bar as shap_bar
+from pboost.inspection.shapley_plots import plot_shap_dependence as shap_dependence
+from pboost.inspection.shapley_plots import plot_shap_summary as shap_summary
+from pboost.inspection.shapley_plots import plot_shap_waterfall as shap_waterfall
 
 __all__ = [
     "budget_curve",
@@ -18,6 +22,10 @@ __all__ = [
     "margin_curve",
     "pruning",
     "regions",
+    "shap_bar",
+    "shap_dependence",
+    "shap_summary",
+    "shap_waterfall",
     "training_curve",
     "tree",
 ]

@@ -1,15 +1,14 @@
 """SHAP values
 ===========
 
-*My colleagues use SHAP plots. Do they work with these models?*
+*Which features push these predictions up or down?*
 
-Yes: ``shap.TreeExplainer`` supports every pboost model that is equivalent to an ensemble of trees.
-Decision graphs whose paths join are expanded to trees.
+``pb.shap_values`` returns exact Shapley values for every pboost model that is equivalent to an
+ensemble of trees. They work with the plots of pboost and of the package shap.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-import shap
 from sklearn.datasets import load_breast_cancer
 
 import pboost as pb
@@ -22,19 +21,16 @@ model = pb.fit_gradient_boosting(
 )
 
 # %%
-# ``to_shap`` converts an ensemble to the dictionary format of ``shap``. ``trees.rows`` converts X
-# to the numeric matrix that the trees read, with categories encoded.
-trees = pb.models.as_tree_ensemble(model, X[train])
-rows = trees.rows(X[test])
-explainer = shap.TreeExplainer(pb.export.to_shap(trees))
-values = explainer.shap_values(rows)
-total = values.sum(axis=1) + explainer.expected_value
+# For each row, the values and the base value add up to the decision value.
+shap = pb.shap_values(model, X[test])
+total = shap.values.sum(axis=1) + shap.base_values
 error = np.abs(total - pb.decision_function(model, X[test])).max()
 print(f"largest difference between the sum and the decision value: {error:.0e}")
 
 # %%
-# The summary plot of the test rows:
-shap.summary_plot(values, rows, feature_names=list(X.columns), max_display=8, show=False, rng=0)
-plt.gcf().set_size_inches(8, 4)
-plt.xlabel("SHAP value (log odds of malignant)")
+# All test rows, and one of them. A positive value means "malignant". For the plots of shap, pass
+# ``shap.explanation()``.
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+pb.plot.shap_summary(shap, max_features=8, ax=left)
+pb.plot.shap_waterfall(shap, row=0, max_features=7, ax=right)
 plt.show()

@@ -17,28 +17,7 @@
  */
 #ifndef PBOOST_SHAPLEY_H
 #define PBOOST_SHAPLEY_H
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include "simd.h"
-
-/* PBOOST_AGAIN is added if the feature has been compared above. */
-enum { PBOOST_LEAF, PBOOST_OPEN, PBOOST_TURN, PBOOST_CLOSE, PBOOST_PAIR, PBOOST_AGAIN };
-enum { PBOOST_FEW_LANES = 8, PBOOST_LANES = 32 };
-
-typedef struct {
-    double threshold;
-    int64_t split; /* position of the constants of a split in `factor` */
-    int64_t value; /* position of the constants of a leaf or pair in `value` */
-    int32_t kind, level;
-    int32_t feature;   /* row of the tile */
-    int32_t set;       /* category set, or -1 */
-    int32_t above;     /* 2 * level + child of the last split above with the same feature, or -1 */
-    int32_t is_second; /* whether this subtree is the second child of its parent */
-    int32_t missing;   /* the child for missing values */
-    int32_t unused;
-} pboost_shapley_op;
+#include "shapley_ops.h"
 
 /* Constants of a split, in order: per point, the factors of the two children if the row has the feature's
    conditions above and goes to the child, or not; the shares of these cases; then, without points, the factors
@@ -70,32 +49,6 @@ typedef struct {
     ptrdiff_t n_features;
 } pboost_shapley_work;
 
-/* Compare a feature of the rows, and set `to` for both children. The loop has no branches, because the next
-   operation is hard to predict anyway. */
-PBOOST_INLINE void pboost_shapley_sides(
-    const pboost_shapley_op *op, const uint64_t *sets, const double *restrict x,
-    const int64_t *restrict met, int64_t *restrict to, const int is_new, const int lanes)
-{
-    int64_t *restrict to_first = to, *restrict to_second = to + lanes;
-    const double threshold = op->threshold;
-    const int64_t if_missing = op->missing ? 0 : -1;
-    if (op->set >= 0) {
-        const uint64_t *set = sets + 4 * (ptrdiff_t)op->set;
-        for (int r = 0; r < lanes; r++) {
-            const int code = isnan(x[r]) ? 0 : (int)x[r];
-            const int64_t side = (int64_t)(set[code >> 6] >> (code & 63) & 1) - 1;
-            to_first[r] = isnan(x[r]) ? if_missing : side;
-        }
-    } else
-        for (int r = 0; r < lanes; r++)
-            to_first[r] = (x[r] <= threshold ? -1 : 0) | (isnan(x[r]) ? if_missing : 0);
-    for (int r = 0; r < lanes; r++) {
-        const int64_t side = to_first[r], is_met = is_new ? -1 : met[r];
-        to_first[r] = side & is_met;
-        to_second[r] = ~side & is_met;
-    }
-}
-
 /* Each function below handles one quadrature point. `to_first` and `to_second` are set if a row meets the
    conditions above on the feature and goes to the first or second child. If the feature is new on the path
    (`is_new`), one of them is set for each row. */
@@ -103,6 +56,7 @@ PBOOST_INLINE void pboost_shapley_step(
     const double *restrict path, const int64_t *restrict to, const int64_t *restrict to_other,
     const int is_new, double factor, double other, double cold, double *restrict next, const int lanes)
 {
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         const double rest = is_new || to_other[r] ? other : cold;
         next[r] = path[r] * (to[r] ? factor : rest);
@@ -115,6 +69,7 @@ PBOOST_INLINE void pboost_shapley_close(
 {
     const double gain_first = split[PBOOST_GAIN_FIRST], gain_second = split[PBOOST_GAIN_SECOND];
     const double loss = split[PBOOST_LOSS];
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         share[r] += first[r] * (to_first[r] ? gain_first : loss) +
                     second[r] * (to_first[r] ? loss : gain_second);
@@ -129,6 +84,7 @@ PBOOST_INLINE void pboost_shapley_pair(
 {
     const double sum_first = of[PBOOST_SUM_FIRST], sum_second = of[PBOOST_SUM_SECOND];
     const double share_first = of[PBOOST_SHARE_FIRST], share_second = of[PBOOST_SHARE_SECOND];
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) {
         const double sum = is_new || to_second[r] ? sum_second : cold;
         share[r] += path[r] * (to_first[r] ? share_first : share_second);
@@ -143,6 +99,7 @@ PBOOST_INLINE void pboost_shapley_gains(
 {
     for (int k = 0; k < n; k++, split += PBOOST_N_FACTORS, gain += lanes) {
         const double hot = split[place] / weight[k], cold = split[PBOOST_LOSS] / weight[k];
+        PBOOST_LANES_LOOP
         for (int r = 0; r < lanes; r++) gain[r] = to[r] ? hot : to_other[r] ? cold : 0.0;
     }
 }
@@ -157,6 +114,7 @@ PBOOST_INLINE void pboost_shapley_interact(
         const double *gain = work->gain + (ptrdiff_t)level * n * lanes, *part = work->part;
         double *pair = work->pairs + (op->feature * work->n_features + work->feature[level]) * stride;
         for (int k = 0; k < n; k++, gain += lanes, part += lanes)
+            PBOOST_LANES_LOOP
             for (int r = 0; r < lanes; r++) pair[r] += part[r] * gain[r];
     }
 }
@@ -200,6 +158,7 @@ PBOOST_INLINE void pboost_shapley_run(
                 lanes);
         return;
     }
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++) share[r] = 0.0;
     for (ptrdiff_t r = 0; with_pairs && r < block; r++) work->part[r] = 0.0;
     for (int k = 0; k < n; k++, split += PBOOST_N_FACTORS) {
@@ -213,11 +172,13 @@ PBOOST_INLINE void pboost_shapley_run(
                 path + k * lanes, to_first, to_second, is_new, value + k * PBOOST_N_OF_PAIR,
                 value[n * PBOOST_N_OF_PAIR], total + k * lanes, part, lanes);
         /* If the conditions above are not met, the split does not matter. */
+        PBOOST_LANES_LOOP
         for (int r = 0; with_pairs && r < lanes; r++) {
             part[r] = is_new || to_first[r] | to_second[r] ? part[r] : 0.0;
             share[r] += part[r];
         }
     }
+    PBOOST_LANES_LOOP
     for (int r = 0; r < lanes; r++)
         out[r] += is_new || to_first[r] | to_second[r] ? share[r] : 0.0;
     if (with_pairs) pboost_shapley_interact(work, op, n, stride, lanes);

@@ -12,9 +12,9 @@ CHUNK_ROWS: int
 
 def use_simd_level(level: int) -> None: ...
 def factor_size(n_points: Any) -> Any: ...
-def measure(root: Array, feature: Array, children: Array, max_depth: int, plan: Array) -> None: ...
+def measure(trees: tuple[Array, ...], max_depth: int, plan: Array) -> None: ...
 def compile_trees(
-    trees: tuple[Array, Array, Array, Array, Array, Array, Array, Array],
+    trees: tuple[Array, ...],
     point: Array,
     weight: Array,
     max_depth: int,
@@ -22,6 +22,8 @@ def compile_trees(
     ops: Array,
     factor: Array,
     value: Array,
+    first_tree: int,
+    last_tree: int,
 ) -> None: ...
 def work_size(
     max_depth: int, n_points: int, n_used: int, n_outputs: int, with_pairs: bool

@@ -7,18 +7,14 @@ ops, factor and value, in the order of the enumeration below.
 from libc.string cimport memset
 
 from pboost._core._address cimport to_read, to_write
+from pboost._core._shapley cimport (
+    CLOSE, FEW_LANES, LANES, LEAF, OPEN, PAIR, TURN, Frame, Op, Trees, load_tile, next_op, set_op, start,
+    trees_at,
+)
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "shapley.h":
     enum:
-        LEAF "PBOOST_LEAF"
-        OPEN "PBOOST_OPEN"
-        TURN "PBOOST_TURN"
-        CLOSE "PBOOST_CLOSE"
-        PAIR "PBOOST_PAIR"
-        AGAIN "PBOOST_AGAIN"
-        FEW_LANES "PBOOST_FEW_LANES"
-        LANES "PBOOST_LANES"
         TO_FIRST "PBOOST_TO_FIRST"
         NOT_FIRST "PBOOST_NOT_FIRST"
         TO_SECOND "PBOOST_TO_SECOND"
@@ -32,18 +28,6 @@ cdef extern from "shapley.h":
         SHARE_FIRST "PBOOST_SHARE_FIRST"
         SHARE_SECOND "PBOOST_SHARE_SECOND"
         N_OF_PAIR "PBOOST_N_OF_PAIR"
-    ctypedef struct Op "pboost_shapley_op":
-        double threshold
-        int64_t split
-        int64_t value
-        int32_t kind
-        int32_t level
-        int32_t feature
-        int32_t set
-        int32_t above
-        int32_t is_second
-        int32_t missing
-        int32_t unused
     ctypedef struct Program "pboost_shapley_tree":
         const Op* op
         const double* factor
@@ -102,82 +86,10 @@ def factor_size(n_points):
     return n_points * N_FACTORS + 2
 
 
-cdef struct Frame:
-    int32_t node
-    int32_t feature
-    int32_t above  # level of the last split above with the same feature, or -1
-    int32_t n_unique  # number of different features above
-    int32_t phase
-    int64_t split  # position of the constants of the split
-    double reach  # share of the weight that meets the conditions on the feature, down to the current child
-
-
-cdef struct Trees:
-    const int32_t* feature
-    const int32_t* children
-    Frame* frame
-
-
-cdef inline bint is_leaf(const Trees* tree, int32_t node) noexcept nogil:
-    return tree.feature[node] < 0
-
-
-cdef inline bint has_leaves(const Trees* tree, int32_t node) noexcept nogil:
-    return is_leaf(tree, tree.children[2 * node]) and is_leaf(tree, tree.children[2 * node + 1])
-
-
-cdef int next_op(const Trees* tree, int* level, Frame** at) noexcept nogil:
-    """Return the kind of the next operation and set its frame, or return -1 at the end of the tree."""
-    cdef Frame* f
-    cdef int k
-    if level[0] < 0:
-        return -1
-    f = tree.frame + level[0]
-    at[0] = f
-    if f.phase == 0:
-        f.feature = tree.feature[f.node]
-        if is_leaf(tree, f.node):
-            level[0] -= 1
-            return LEAF
-        f.above = -1
-        for k in range(level[0] - 1, -1, -1):
-            if tree.frame[k].feature == f.feature:
-                f.above = k
-                break
-        if has_leaves(tree, f.node):
-            level[0] -= 1
-            return PAIR
-    if f.phase == 2:
-        level[0] -= 1
-        return CLOSE
-    level[0] += 1
-    f[1].node = tree.children[2 * f.node + f.phase]
-    f[1].n_unique = f.n_unique + (f.above < 0)
-    f[1].phase = 0
-    f.phase += 1
-    return OPEN if f.phase == 1 else TURN
-
-
-cdef void start(const Trees* tree, int* level) noexcept nogil:
-    level[0] = 0
-    memset(tree.frame, 0, sizeof(Frame))
-
-
-cdef Trees trees_at(
-    const int32_t[::1] root, const int32_t[::1] feature, const int32_t[:, ::1] children, uint8_t[::1] frames,
-    Py_ssize_t t
-):
-    cdef Trees tree
-    tree.feature, tree.children = &feature[root[t]], &children[root[t], 0]
-    tree.frame = <Frame*>&frames[0]
-    return tree
-
-
-def measure(
-    const int32_t[::1] root, const int32_t[::1] feature, const int32_t[:, ::1] children, int max_depth,
-    int64_t[:, ::1] plan
-):
+def measure(trees, int max_depth, int64_t[:, ::1] plan):
     """Count the operations and constants of each tree (OUT the first columns of plan)."""
+    cdef const int32_t[::1] root = trees[0], feature = trees[1]
+    cdef const int32_t[:, ::1] children = trees[2]
     cdef Trees tree
     cdef Frame* f
     cdef int level, kind, n_unique, n_leaves, n_pairs
@@ -246,9 +158,9 @@ cdef void set_pair(
 
 def compile_trees(
     trees, const double[::1] point, const double[::1] weight, int max_depth, const int64_t[:, ::1] plan, ops,
-    double[::1] factor, double[::1] value
+    double[::1] factor, double[::1] value, Py_ssize_t first_tree, Py_ssize_t last_tree
 ):
-    """Write the program of each tree, and its constants.
+    """Write the programs of a range of trees, and their constants.
 
     `trees` are root, feature, children, threshold, missing, category_set, leaf_value (n_nodes, K) and share
     (n_nodes,): the share of the weight of the parent. point, weight: quadrature points and weights for 1, 2,
@@ -261,7 +173,8 @@ def compile_trees(
     cdef const double[:, ::1] leaf_value = trees[6]
     cdef Trees tree
     cdef Frame* f
-    cdef Op* op = <Op*>to_write(ops, sizeof(Op))
+    cdef Op* all_ops = <Op*>to_write(ops, sizeof(Op))
+    cdef Op* op
     cdef int level, here, kind
     cdef int32_t node, first, second
     cdef Py_ssize_t t, n, places, k, n_outputs = leaf_value.shape[1]
@@ -271,7 +184,8 @@ def compile_trees(
     cdef uint8_t[::1] frames = bytearray((max_depth + 1) * sizeof(Frame))
     cdef double[::1] pair = memoryview(bytearray((len(point) * N_FACTORS + 2) * sizeof(double))).cast("d")
     cdef int64_t at, n_splits
-    for t in range(plan.shape[0]):
+    for t in range(first_tree, last_tree):
+        op = all_ops + plan[t, FIRST_OP]
         tree = trees_at(root, feature, children, frames, t)
         n = plan[t, N_POINTS]
         places = n * (n - 1) // 2
@@ -285,14 +199,10 @@ def compile_trees(
                 if kind < 0:
                     break
                 node = root[t] + f.node
-                op.kind, op.level, op.above = kind, here, 0
-                op.feature = 0 if kind == LEAF else f.feature
-                if kind != LEAF and f.above >= 0:
-                    op.kind += AGAIN
-                    op.above = 2 * f.above + (tree.frame[f.above].phase == 2)
-                op.is_second = here > 0 and tree.frame[here - 1].phase == 2
-                op.threshold, op.set, op.missing = threshold[node], category_set[node], missing[node]
-                op.split, op.value, f.split = 0, at, f.split if kind == TURN or kind == CLOSE else 0
+                set_op(op, tree.frame, f, kind, here, &threshold[root[t]], &missing[root[t]],
+                       &category_set[root[t]])
+                f.split = f.split if kind == TURN or kind == CLOSE else 0
+                op.value = at
                 if kind == LEAF:
                     for k in range(n_outputs):
                         values[k * plan[t, N_VALUES] + at] = leaf_value[node, k]
@@ -326,20 +236,6 @@ cdef struct Rows:
     double* tile
     double* total  # (n_outputs, n_used, stride)
     double* pairs  # (n_outputs, n_used, n_used, FEW_LANES), or NULL
-
-
-cdef void load_chunk(const Rows* rows, Py_ssize_t first, Py_ssize_t n, Py_ssize_t stride) noexcept nogil:
-    """Copy the used features of n rows to the tile, transposed, and clear the totals."""
-    cdef Py_ssize_t r, j
-    cdef const double* x
-    for r in range(n):
-        x = rows.X + (first + r) * rows.d
-        for j in range(rows.n_used):
-            rows.tile[j * stride + r] = x[rows.used[j]]
-    for j in range(rows.n_used):
-        for r in range(n, stride):
-            rows.tile[j * stride + r] = 0.0
-    memset(rows.total, 0, rows.n_outputs * rows.n_used * stride * sizeof(double))
 
 
 cdef void store_chunk(const Rows* rows, Py_ssize_t n, Py_ssize_t stride, double* out) noexcept nogil:
@@ -465,7 +361,8 @@ def add_values(
         while i < stop:
             n = min(chunk, stop - i)
             stride = (n + FEW_LANES - 1) // FEW_LANES * FEW_LANES
-            load_chunk(&rows, i, n, stride)
+            load_tile(rows.X + i * d, d, rows.used, rows.n_used, n, stride, rows.tile)
+            memset(rows.total, 0, rows.n_outputs * rows.n_used * stride * sizeof(double))
             if with_pairs:
                 memset(rows.pairs, 0, size * sizeof(double))
             for t in range(plan.shape[0]):

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from importlib import import_module
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import ColumnNames
+from pboost.data.read.check_xy import as_weights, check_has_rows
 from pboost.models.as_trees import as_tree_ensemble
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.evaluate.shapley import PathProgram, compile_paths
+from pboost.models.evaluate.shapley import (
+    BackgroundProgram,
+    PathProgram,
+    compile_background,
+    compile_paths,
+)
 from pboost.values import (
     FloatArray,
     TableLike,
@@ -24,7 +32,7 @@ from pboost.values import (
     install_hint,
 )
 
-ShapMethod: TypeAlias = Literal["auto", "path_dependent"]
+ShapMethod: TypeAlias = Literal["auto", "path_dependent", "interventional"]
 METHODS: tuple[ShapMethod, ...] = get_args(ShapMethod)
 
 
@@ -102,6 +110,7 @@ def shap_values(
     *,
     method: ShapMethod = "auto",
     background: TableLike | None = None,
+    background_weight: ArrayLike | None = None,
     interactions: bool = False,
     max_nodes: int = 100_000,
     n_threads: int | None = None,
@@ -118,13 +127,18 @@ def shap_values(
         was calibrated by Platt's method is also supported.
     X : array_like of shape (n, d), or data frame
         The rows to explain; see `decision_function`.
-    method : {"auto", "path_dependent"}
+    method : {"auto", "path_dependent", "interventional"}
         How the prediction is defined if only some features of a row are known. With
         "path_dependent", a split on an unknown feature averages its two branches, weighted by the
-        node weights. "auto" is "path_dependent".
+        node weights. With "interventional", unknown features have the values of the background
+        rows, and predictions are averaged over these rows. "auto" is "interventional" if
+        `background` is passed, else "path_dependent".
     background : array_like of shape (m, d), or data frame, optional
-        Rows that are counted at each node to obtain its weight. By default, nodes have their
-        training weights. Decision graphs do not store training weights and need `background`.
+        Background rows. With "path_dependent", they are counted at each node to obtain its weight;
+        by default, nodes have their training weights. Decision graphs do not store training weights
+        and need `background`.
+    background_weight : array_like of shape (m,), optional
+        Weights of the background rows, for "interventional" only. By default, all are equal.
     interactions : bool
         Whether to compute ``interaction_values`` too, one value for each pair of features. They
         need memory for n * d * d numbers, and more time.
@@ -146,8 +160,10 @@ def shap_values(
         If the model is not a sum of trees; the message suggests an alternative. Models with early
         exits are not supported, but their full model is.
     ValueError
-        If the node weights are not known and `background` is None, if the trees have more than
-        `max_nodes` nodes, or if an argument is invalid.
+        If `background` is needed and None, if the trees have more than `max_nodes` nodes, or if an
+        argument is invalid.
+    NotImplementedError
+        If `interactions` are requested with the method "interventional".
 
     Notes
     -----
@@ -161,8 +177,11 @@ def shap_values(
     some rows. The mean of the absolute Shapley values of many rows is another measure of
     importance.
 
-    The values are integrals of polynomials, which are computed exactly by Gauss-Legendre
-    quadrature. Splits are converted on the first call and kept with the model, but not saved.
+    Path-dependent values are integrals of polynomials, which are computed exactly by Gauss-Legendre
+    quadrature. For interventional values, tables of the background rows are made, so the time does
+    not depend on the number of background rows. Only for trees whose paths compare more than 10
+    features, or with more than 128 MB of tables, it is proportional to this number. The converted
+    trees and tables are kept with the model until the background changes, but they are not saved.
 
     References
     ----------
@@ -185,11 +204,21 @@ def shap_values(
     check_choice("method", method, METHODS)
     max_nodes = check_integer("max_nodes", max_nodes, min_value=1)
     with_pairs = check_flag("interactions", interactions)
-    program = path_program(summed(model), background, max_nodes)
-    rows = program.trees.rows(X)
-    values = program.values(rows, n_threads)
-    pairs = program.interactions(rows, n_threads) if with_pairs else None
-    return explained_by(model, program, rows, values, pairs)
+    if method == "interventional" or (method == "auto" and background is not None):
+        if with_pairs:
+            raise NotImplementedError(
+                "interactions: expected False with the method 'interventional'; pass "
+                "method='path_dependent'"
+            )
+        program = background_program(summed(model), background, background_weight, max_nodes)
+        rows = program.trees.rows(X)
+        return explained_by(model, program, rows, program.values(rows, n_threads), None)
+    if background_weight is not None:
+        raise ValueError("background_weight: expected None with the method 'path_dependent'")
+    paths = path_program(summed(model), background, max_nodes)
+    rows = paths.trees.rows(X)
+    pairs = paths.interactions(rows, n_threads) if with_pairs else None
+    return explained_by(model, paths, rows, paths.values(rows, n_threads), pairs)
 
 
 def summed(model: Model) -> Model:
@@ -223,9 +252,39 @@ def path_program(model: Model, background: TableLike | None, max_nodes: int) -> 
     return program
 
 
+def background_program(
+    model: Model,
+    background: TableLike | None,
+    background_weight: ArrayLike | None,
+    max_nodes: int,
+) -> BackgroundProgram:
+    """Return the trees of a model with background rows; the last are kept with the model."""
+    if background is None:
+        raise ValueError(
+            "background: expected rows with the method 'interventional', such as a hundred "
+            "training rows, got None"
+        )
+    trees = as_tree_ensemble(model, max_nodes=max_nodes)
+    rows = trees.rows(background)
+    try:
+        check_has_rows(len(rows))
+        weight = as_weights(background_weight, len(rows))
+    except ValueError as error:
+        names = str(error).replace("sample_weight:", "background_weight:", 1)
+        raise ValueError(names.replace("X:", "background:", 1)) from None
+    memo: dict[str, Any] = getattr(model, "memo", {})
+    key = blake2b(rows.tobytes() + (b"" if weight is None else weight.tobytes())).digest()
+    last, program = memo.get(background_program.__name__, (b"", None))
+    if key != last:
+        program = compile_background(trees, rows, weight)
+        memo[background_program.__name__] = key, program
+    known: BackgroundProgram = program
+    return known
+
+
 def explained_by(
     model: Model,
-    program: PathProgram,
+    program: PathProgram | BackgroundProgram,
     rows: FloatArray,
     values: FloatArray,
     pairs: FloatArray | None,

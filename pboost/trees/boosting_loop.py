@@ -11,7 +11,7 @@ import numpy as np
 
 from pboost._core import boost
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.columns.sparse_columns import SparseColumns
+from pboost.data.columns.sparse_columns import SparseColumns, SparseFeatures
 from pboost.data.read.convert import Features
 from pboost.data.row_draws import RowDraws, drawn_share, row_hashes
 from pboost.data.targets import weight_of_copy
@@ -31,7 +31,7 @@ from pboost.trees.pooled_growth import growth_by_pairs
 from pboost.trees.random_forest import nodes_of_rows
 from pboost.trees.regularization import Restraints, draws_columns
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.sparse_rounds import SparseRounds
+from pboost.trees.sparse_rounds import SparseRounds, sparse_predictions
 from pboost.trees.tree_rounds import ExactRounds, Rounds
 from pboost.values import Array, Bar, FloatArray, draw_key
 

@@ -89,6 +89,11 @@ FUNCTIONS: dict[str, Call] = {
     "describe": lambda m, X, y, rng: pb.describe(m),
     "show": lambda m, X, y, rng: show(m),
     "explain": lambda m, X, y, rng: str(pb.explain(m, one_row(X))),
+    "shap_values": lambda m, X, y, rng: pb.shap_values(m, X),
+    "shap_values of rows": lambda m, X, y, rng: pb.shap_values(m, X, background=X),
+    "interactions": lambda m, X, y, rng: pb.shap_values(
+        m, X, background=X, method="path_dependent", interactions=True
+    ),
     "reach": lambda m, X, y, rng: pb.inspection.reach(m, X),
     "reach by class": lambda m, X, y, rng: pb.inspection.reach(m, X, y),
     "apply": lambda m, X, y, rng: pb.inspection.apply(m, X),

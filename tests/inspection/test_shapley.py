@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import exported
 import numpy as np
@@ -13,7 +14,8 @@ from reference import tree_sum
 
 import pboost as pb
 from pboost import threads
-from pboost._core import shapley
+from pboost._core import interventional, shapley
+from pboost.models.evaluate import shapley as sh
 
 
 def background_of(kind):
@@ -39,7 +41,7 @@ def test_values_are_shapley_values_and_add_up(kind):
     background = background_of(kind)
     trees = pb.models.as_tree_ensemble(made(kind), background)
     rows = rows_for(made(kind), 40)
-    shap = shap_of(kind, rows, background=background)
+    shap = shap_of(kind, rows, method="path_dependent", background=background)
     values = shap.values.reshape(40, trees.n_features, -1)
     base = np.atleast_1d(shap.base_values)
     assert_close(values.sum(axis=1) + base, tree_sum.values(trees, rows), trees)
@@ -50,12 +52,31 @@ def test_values_are_shapley_values_and_add_up(kind):
     np.testing.assert_array_equal(shap.data, rows)
 
 
+@pytest.mark.parametrize("with_tables", [True, False])
+@pytest.mark.parametrize("kind", EVERY)
+def test_interventional_values_are_shapley_values_and_add_up(kind, with_tables, monkeypatch):
+    if not with_tables:
+        monkeypatch.setattr("pboost.models.evaluate.shapley.MAX_CELLS", 0)
+    trees = pb.models.as_tree_ensemble(made(kind))
+    background, rows = rows_for(made(kind), 7, seed=1), rows_for(made(kind), 40)
+    weight = np.arange(7.0)
+    program = sh.compile_background(trees, background, weight)
+    assert (len(program.others) > 0) <= (not with_tables)
+    values = program.values(rows, 1)
+    assert_close(values.sum(axis=1) + program.base, tree_sum.values(trees, rows), trees)
+    mean = partial(twin.mean_by_rows, background=background, weight=weight)
+    for row, parts in zip(rows[:1], values, strict=False):
+        expected, base = twin.shapley_values(trees, row, mean)
+        assert_close(parts, expected, trees)
+        assert_close(program.base, base, trees)
+
+
 @pytest.mark.parametrize("kind", ["cart, three", "tree", "softmax", "forest", "nothing to learn"])
 def test_interactions_are_interaction_values(kind):
     background = background_of(kind)
     trees = pb.models.as_tree_ensemble(made(kind), background)
     rows = rows_for(made(kind), 12)
-    shap = shap_of(kind, rows, background=background, interactions=True)
+    shap = shap_of(kind, rows, method="path_dependent", background=background, interactions=True)
     pairs = shap.interaction_values.reshape(12, trees.n_features, trees.n_features, -1)
     values = shap.values.reshape(12, trees.n_features, -1)
     assert_close(pairs.sum(axis=1), values, trees)
@@ -64,19 +85,22 @@ def test_interactions_are_interaction_values(kind):
         assert_close(parts, twin.interaction_values(trees, row), trees)
 
 
+WITH_ROWS = {"background": np.random.default_rng(1).normal(size=(20, 30))}
+
+
 @pytest.fixture(scope="module")
 def deep():
     """A forest whose paths compare more than 16 features, and rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 30))
     y = np.digitize((X**2).sum(axis=1), [27, 33])
-    return pb.fit_random_forest(X, y, n_estimators=3, max_features=1, rng=0), X[:300]
+    return pb.fit_random_forest(X, y, n_estimators=3, max_features=1, rng=0), X[:160]
 
 
 def test_deep_trees_add_up_to_class_shares(deep):
     model, X = deep
     shap = pb.shap_values(model, X)
-    assert shap.values.shape == (300, 30, 3)
+    assert shap.values.shape == (160, 30, 3)
     assert shap.classes == (0, 1, 2)
     total = shap.values.sum(axis=1) + shap.base_values
     np.testing.assert_allclose(total, pb.predict_proba(model, X), rtol=0, atol=1e-12)
@@ -86,13 +110,17 @@ def test_values_do_not_depend_on_threads_rows_or_simd_level(deep, monkeypatch):
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
     monkeypatch.setattr(threads, "available_threads", lambda: 8)
     model, X = deep
-    expected = pb.shap_values(model, X, n_threads=1).values
-    for n in (2, 4):
-        np.testing.assert_array_equal(pb.shap_values(model, X, n_threads=n).values, expected)
-    for level in (0, 1):
-        shapley.use_simd_level(level)
-        np.testing.assert_array_equal(pb.shap_values(model, X[:45]).values, expected[:45])
-    shapley.use_simd_level(2)
+    shallow = pb.fit_gradient_boosting(X, X[:, 0] * X[:, 1], n_estimators=5)
+    for fitted, options in [(model, {}), (model, WITH_ROWS), (shallow, WITH_ROWS)]:
+        expected = pb.shap_values(fitted, X, n_threads=1, **options).values
+        for n in (2, 4):
+            actual = pb.shap_values(fitted, X, n_threads=n, **options).values
+            np.testing.assert_array_equal(actual, expected)
+        for level in (0, 1, 2):
+            shapley.use_simd_level(level)
+            interventional.use_simd_level(level)
+            actual = pb.shap_values(fitted, X[:45], **options).values
+            np.testing.assert_array_equal(actual, expected[:45])
     few = X[:9]
     expected = pb.shap_values(model, few, interactions=True, n_threads=1)
     for n in (2, 3):
@@ -104,8 +132,15 @@ def test_values_do_not_depend_on_threads_rows_or_simd_level(deep, monkeypatch):
 def test_trees_are_compiled_once(monkeypatch):
     model, X = pb.fit_cart(exported.PLAIN, exported.TWO, max_depth=2), exported.PLAIN
     expected = pb.shap_values(model, X).values
-    monkeypatch.setattr("pboost.inspection.shapley_values.compile_paths", None)
+    rows = {"background": X[:9], "background_weight": np.arange(9)}
+    by_rows = pb.shap_values(model, X, **rows).values
+    module = "pboost.inspection.shapley_values"
+    monkeypatch.setattr(f"{module}.compile_paths", None)
+    monkeypatch.setattr(f"{module}.compile_background", lambda *_: None)
     np.testing.assert_array_equal(pb.shap_values(model, X).values, expected)
+    np.testing.assert_array_equal(pb.shap_values(model, X, **rows).values, by_rows)
+    with pytest.raises(AttributeError):  # other weights
+        pb.shap_values(model, X, background=X[:9])
 
 
 @pytest.mark.parametrize("fit", [pb.fit_boosted_tree, pb.fit_cart])
@@ -113,7 +148,7 @@ def test_platt_calibration_scales_the_values(fit):
     X, y = exported.PLAIN, exported.TWO
     model = fit(X[:70], y[:70])
     calibrated = pb.calibrate(model, X[70:], y[70:], method="platt")
-    shap = pb.shap_values(calibrated, X, background=X)
+    shap = pb.shap_values(calibrated, X, method="path_dependent", background=X)
     total = shap.values.sum(axis=1) + shap.base_values
     np.testing.assert_allclose(total, pb.decision_function(calibrated, X), rtol=0, atol=1e-12)
     steps = pb.calibrate(model, X[70:], y[70:], method="isotonic")
@@ -131,6 +166,16 @@ def test_models_that_are_refused():
     stopped = pb.early_exit(made("log_loss"), decoded(made("log_loss"), fresh), mean_comparisons=9)
     with pytest.raises(TypeError, match=r"early exits; pass the full model, model.model"):
         pb.shap_values(stopped, X)
+    with pytest.raises(ValueError, match="background: expected rows with the method"):
+        pb.shap_values(model, X, method="interventional")
+    with pytest.raises(ValueError, match="background: expected at least one row"):
+        pb.shap_values(model, X, background=X[:0])
+    with pytest.raises(ValueError, match="background_weight: expected shape"):
+        pb.shap_values(model, X, background=X, background_weight=[1.0])
+    with pytest.raises(ValueError, match="background_weight: expected None"):
+        pb.shap_values(made("cart"), X, background_weight=np.ones(len(X)))
+    with pytest.raises(NotImplementedError, match=r"interactions: .*method='path_dependent'"):
+        pb.shap_values(model, X, background=X, interactions=True)
     with pytest.raises(ValueError, match="method: expected one of"):
         pb.shap_values(model, X, method="path")
     with pytest.raises(ValueError, match="X: expected finite numbers"):
