@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 
 import exported
@@ -11,11 +12,13 @@ import pytest
 from exported import EVERY, WITH_HOLES, decoded, made, rows_for
 from reference import shapley as twin
 from reference import tree_sum
+from sided_trees import random_forest, random_rows
 
 import pboost as pb
 from pboost import threads
 from pboost._core import interventional, shapley
 from pboost.models.evaluate import shapley as sh
+from pboost.models.tree_ensemble import positive_weights
 
 
 def background_of(kind):
@@ -83,6 +86,29 @@ def test_interactions_are_interaction_values(kind):
     np.testing.assert_array_equal(pairs, np.swapaxes(pairs, 1, 2))
     for row, parts in zip(rows[-2:], pairs[-2:], strict=True):
         assert_close(parts, twin.interaction_values(trees, row), trees)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(25))
+def test_random_trees_have_shapley_values(seed):
+    """Trees with any sides of missing values, sets of categories, and features that recur."""
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        d = int(rng.integers(1, 5))
+        forest = random_forest(rng, 3, d, categories=(0,), n_classes=int(rng.choice([0, 2, 3])))
+        trees = pb.models.as_tree_ensemble(forest)
+        trees = replace(trees, weight=positive_weights(trees))
+        rows = random_rows(rng, 9, d, categories=(0,))
+        rows[:, 0] = np.minimum(rows[:, 0], 69)
+        background = partial(twin.mean_by_rows, background=rows[1:])
+        paths = sh.compile_paths(trees)
+        by_rows = sh.compile_background(trees, rows[1:], None)
+        for program, mean in [(paths, twin.mean_by_weight), (by_rows, background)]:
+            expected, base = twin.shapley_values(trees, rows[0], mean)
+            assert_close(program.values(rows[:1], 1)[0], expected, trees)
+            assert_close(program.base, base, trees)
+        pairs = twin.interaction_values(trees, rows[0])
+        assert_close(paths.interactions(rows[:1], 1)[0], pairs, trees)
 
 
 WITH_ROWS = {"background": np.random.default_rng(1).normal(size=(20, 30))}

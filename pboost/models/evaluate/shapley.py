@@ -195,7 +195,7 @@ def compile_background(
     weight = weight / weight.sum()
     shares = leaf_shares(n_unique + 1)
     tables = plan, *made_tables(trees, nodes, (rows, weight, used), plan, shares, max_depth)
-    base = trees.bias + weight @ sums_at_leaves(trees, rows)
+    base = trees.bias + (weight[:, None] * sums_at_leaves(trees, rows)).sum(axis=0)
     has_splits = trees.feature[trees.root[:-1]] != LEAF
     others = np.flatnonzero((plan[:, CELLS] == 0) & has_splits).astype(np.int32)
     return BackgroundProgram(
@@ -292,5 +292,6 @@ def expected_values(trees: TreeEnsemble, share: FloatArray) -> FloatArray:
     for level in levels_of(trees, inner):
         reach[children[level]] *= reach[inner[level], None]
     is_leaf = trees.feature == LEAF
-    mean: FloatArray = reach[is_leaf] @ values_of_sum(trees)[is_leaf]
+    # BLAS would round differently with several threads.
+    mean: FloatArray = (reach[is_leaf, None] * values_of_sum(trees)[is_leaf]).sum(axis=0)
     return mean
