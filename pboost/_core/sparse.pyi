@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 LANES: int
 
 def bin_values(
+    first: int,
+    last: int,
     start: NDArray[Any],
     rows: NDArray[Any],
     values: NDArray[Any],
@@ -22,6 +24,8 @@ def bin_values(
     count: NDArray[Any],
 ) -> None: ...
 def list_rows(
+    begin: int,
+    end: int,
     start: NDArray[Any],
     rows: NDArray[Any],
     values: NDArray[Any],
@@ -42,13 +46,22 @@ def add_hashes(
     hashes: NDArray[Any],
     total: NDArray[Any],
 ) -> None: ...
+def count_cells(
+    first: int,
+    last: int,
+    list_start: NDArray[Any],
+    list_stop: NDArray[Any],
+    list_rows: NDArray[Any],
+    count: NDArray[Any],
+) -> None: ...
 def fill_cells(
+    first: int,
+    last: int,
     list_start: NDArray[Any],
     list_stop: NDArray[Any],
     list_rows: NDArray[Any],
     list_bins: NDArray[Any],
     place: NDArray[Any],
-    row_start: NDArray[Any],
     at: NDArray[Any],
     cells: NDArray[Any],
 ) -> None: ...

@@ -137,20 +137,20 @@ cdef Py_ssize_t bin_outward(
 
 
 def bin_values(
-    const int64_t[::1] start, const int32_t[::1] rows, const double[::1] values, const uint8_t[::1] is_used,
+    Py_ssize_t first, Py_ssize_t last, const int64_t[::1] start, const int32_t[::1] rows, const double[::1] values, const uint8_t[::1] is_used,
     Py_ssize_t max_bins, Py_ssize_t min_samples, Py_ssize_t many, const uint8_t[::1] has_zero, int64_t[::1] first_bin,
     int32_t[::1] zero, double[::1] lower, double[::1] upper, double[::1] work, double[::1] spare,
     Py_ssize_t[::1] count
 ):
-    """Compute the bins of all features from the nonzero values of the rows that are used.
+    """Compute the bins of the features first..last-1 from the nonzero values of the rows that are used.
 
     IN start (d + 1,), rows (nnz,), values (nnz,): the matrix by column, without zeros; is_used (n,) or empty if
     all rows are; has_zero (d,): whether a feature has a bin of zeros. Bins have at least `min_samples` values, or
-    any number if the feature has more than `many` values. OUT first_bin (d + 1,): position of the
-    first bin of each feature; zero (d,): number of bins of negative values; lower, upper (nnz + d,): smallest and
+    any number if the feature has more than `many` values. IN/OUT first_bin (d + 1,): position of the
+    first bin of each feature, known up to `first`; OUT zero (d,): number of bins of negative values; lower, upper (nnz + d,): smallest and
     largest value of each bin. WORK work, spare, count: the largest number of values of a feature.
     """
-    cdef Py_ssize_t d = start.shape[0] - 1, f, k, m, n_below, n, places, done = 0, n_all
+    cdef Py_ssize_t d = start.shape[0] - 1, f, k, m, n_below, n, places, done, n_all
     cdef bint all_used = is_used.shape[0] == 0
     cdef double value
     cdef int side
@@ -158,9 +158,9 @@ def bin_values(
             and lower.shape[0] == upper.shape[0] == values.shape[0] + d and rows.shape[0] == values.shape[0]
             and work.shape[0] == spare.shape[0] == count.shape[0]):
         raise ValueError("bin_values: arrays of different sizes")
+    done = first_bin[first]
     with nogil:
-        for f in range(d):
-            first_bin[f] = done
+        for f in range(first, last):
             n_below = n_all = 0
             for k in range(start[f], start[f + 1]):
                 if all_used or is_used[rows[k]]:
@@ -189,31 +189,31 @@ def bin_values(
                     memcpy(&lower[done], &work[0], sizeof(double) * m)
                     memcpy(&upper[done], &spare[0], sizeof(double) * m)
                     done += m
-        first_bin[d] = done
+            first_bin[f + 1] = done
 
 
 def list_rows(
-    const int64_t[::1] start, const int32_t[::1] rows, const double[::1] values, const int64_t[::1] first_bin,
+    Py_ssize_t begin, Py_ssize_t end, const int64_t[::1] start, const int32_t[::1] rows, const double[::1] values, const int64_t[::1] first_bin,
     const int32_t[::1] zero, const uint8_t[::1] has_zero, const double[::1] threshold, int64_t[::1] list_start,
     int32_t[::1] list_rows, uint8_t[::1] list_bins, int32_t[::1] largest
 ):
-    """List the rows of both sides of each feature, in increasing order.
+    """List the rows of both sides of the features begin..end-1, in increasing order.
 
-    `threshold` (n_bins,) separates each bin of a feature from the next. OUT list_start (2 d + 1,); list_rows,
-    list_bins (nnz,); largest (2 d,): number of rows in the fullest bin of each list. Other arguments as in
+    `threshold` (n_bins,) separates each bin of a feature from the next. IN/OUT list_start (2 d + 1,), known up to
+    ``2 * begin``. OUT list_rows, list_bins (nnz,); largest (2 d,): number of rows in the fullest bin of each list. Other arguments as in
     `bin_values`.
     """
-    cdef Py_ssize_t d = start.shape[0] - 1, f, k, n, half, first, code, done = 0
+    cdef Py_ssize_t d = start.shape[0] - 1, f, k, n, half, first, code, done
     cdef int32_t[512] rows_in_bin
     cdef int side, b
     if not (list_start.shape[0] == 2 * d + 1 and largest.shape[0] == 2 * d and rows.shape[0] == values.shape[0]
             and list_rows.shape[0] == list_bins.shape[0] == values.shape[0]
             and first_bin.shape[0] == d + 1 and zero.shape[0] == has_zero.shape[0] == d):
         raise ValueError("list_rows: arrays of different sizes")
+    done = list_start[2 * begin]
     with nogil:
-        for f in range(d):
+        for f in range(begin, end):
             for side in range(2):
-                list_start[2 * f + side] = done
                 largest[2 * f + side] = 0
                 memset(rows_in_bin, 0, sizeof(rows_in_bin))
                 for k in range(start[f], start[f + 1]):
@@ -236,7 +236,7 @@ def list_rows(
                     done += 1
                     rows_in_bin[b] += 1
                     largest[2 * f + side] = max(largest[2 * f + side], rows_in_bin[b])
-        list_start[2 * d] = done
+                list_start[2 * f + side + 1] = done
 
 
 def add_hashes(
@@ -254,29 +254,30 @@ def add_hashes(
                 total[list_rows[i]] += hashes[first[k] + (list_bins[i] if k & 1 else -<Py_ssize_t>list_bins[i])]
 
 
-def fill_cells(
-    const int64_t[::1] list_start, const int64_t[::1] list_stop, const int32_t[::1] list_rows,
-    const uint8_t[::1] list_bins, const int64_t[::1] place, int64_t[::1] row_start, int64_t[::1] at,
-    uint32_t[::1] cells
+def count_cells(
+    Py_ssize_t first, Py_ssize_t last, const int64_t[::1] list_start, const int64_t[::1] list_stop,
+    const int32_t[::1] list_rows, int64_t[::1] count
 ):
-    """Write the cells of each row, in the order of the lanes.
-
-    IN list_start, list_stop (n_lanes,); place (n_groups,). OUT row_start (n + 1,), cells (at least the number of
-    listed rows). WORK at (n,).
-    """
-    cdef Py_ssize_t lane, i, n = row_start.shape[0] - 1
-    if list_stop.shape[0] != list_start.shape[0] or at.shape[0] != n:
-        raise ValueError("fill_cells: arrays of different sizes")
+    """Add the number of cells of each row in the lanes first..last-1 (IN/OUT count (n,))."""
+    cdef Py_ssize_t lane, i
     with nogil:
-        for i in range(n + 1):
-            row_start[i] = 0
-        for lane in range(list_start.shape[0]):
+        for lane in range(first, last):
             for i in range(list_start[lane], list_stop[lane]):
-                row_start[list_rows[i] + 1] += 1
-        for i in range(n):
-            row_start[i + 1] += row_start[i]
-            at[i] = row_start[i]
-        for lane in range(list_start.shape[0]):
+                count[list_rows[i]] += 1
+
+
+def fill_cells(
+    Py_ssize_t first, Py_ssize_t last, const int64_t[::1] list_start, const int64_t[::1] list_stop, const int32_t[::1] list_rows,
+    const uint8_t[::1] list_bins, const int64_t[::1] place, int64_t[::1] at, uint32_t[::1] cells
+):
+    """Write the cells of each row in the lanes first..last-1.
+
+    IN list_start, list_stop (n_lanes,); place (n_groups,). IN/OUT at (n,): position of the next cell of each row.
+    OUT cells.
+    """
+    cdef Py_ssize_t lane, i
+    with nogil:
+        for lane in range(first, last):
             for i in range(list_start[lane], list_stop[lane]):
                 cells[at[list_rows[i]]] = <uint32_t>(
                     place[lane // LANES_ABREAST] + LANES_ABREAST * <int64_t>list_bins[i] + lane % LANES_ABREAST)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import sparse
 from pboost.data.columns.columns import BinnedColumns
-from pboost.data.columns.sparse_columns import SparseColumns, SparseFeatures
+from pboost.data.columns.sparse_columns import SparseColumns, SparseFeatures, ranges_of_cost
 from pboost.data.training_data import Problem
 from pboost.growth.tree import Grown
 from pboost.models.single_tree import Tree
@@ -121,11 +121,15 @@ def sparse_table(columns: SparseColumns, block: int, min_samples_leaf: int) -> S
     lane_of = np.full(len(n_rows), -1, dtype=np.int32)
     lane_of[lists] = np.arange(len(lists), dtype=np.int32)
     start, stop = columns.list_start[lists], columns.list_start[lists + 1]
-    row_start = np.empty(columns.n_rows + 1, dtype=np.int64)
+    row_start = np.zeros(columns.n_rows + 1, dtype=np.int64)
     cells = np.zeros(int((stop - start).sum()) + BEHIND, dtype=np.uint32)
     rows = columns.list_rows, columns.list_bins
-    at = np.empty(columns.n_rows, dtype=np.int64)
-    sparse.fill_cells(start, stop, *rows, place, row_start, at, cells)
+    for part in ranges_of_cost(stop - start):
+        sparse.count_cells(*part, start, stop, columns.list_rows, row_start[1:])
+    np.cumsum(row_start, out=row_start)
+    at = row_start[:-1].copy()
+    for part in ranges_of_cost(stop - start):
+        sparse.fill_cells(*part, start, stop, *rows, place, at, cells)
     lanes = bins.astype(np.int32), feature, edge, is_above
     n_heavy = -(-int(is_heavy.sum()) // sparse.LANES)
     return SparseTable(row_start, cells, place, *lanes, start, stop, *rows, n_heavy, lane_of)

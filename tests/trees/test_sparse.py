@@ -9,6 +9,7 @@ from scipy import sparse
 
 import pboost as pb
 from pboost._core.sparse import LANES
+from pboost.data.columns import sparse_columns
 from pboost.data.columns.sparse_columns import bin_sparse, read_sparse
 from pboost.trees import sparse_rounds
 from pboost.trees.sparse_rounds import SparseRounds, sparse_table
@@ -208,6 +209,13 @@ def test_few_histograms_are_enough_for_best_first_growth(monkeypatch):
     model = pb.fit_gradient_boosting(sparse.csr_array(X), Y, **options)
     monkeypatch.setattr(sparse_rounds, "SLOT_BYTES", 0)
     assert_same(pb.fit_gradient_boosting(sparse.csr_array(X), Y, **options), model)
+
+
+def test_several_kernel_calls_give_the_same_model(monkeypatch):
+    model = pb.fit_gradient_boosting(sparse.csr_array(X), Y, **SHORT)
+    monkeypatch.setattr(sparse_columns, "CALL_VALUES", 100)
+    assert len([*sparse_columns.ranges_of_cost([50] * 9)]) > 3
+    assert_same(pb.fit_gradient_boosting(sparse.csr_array(X), Y, **SHORT), model)
 
 
 def test_a_model_is_saved_and_predicts(tmp_path):

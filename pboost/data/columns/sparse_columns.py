@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,11 @@ from pboost._core import sparse
 from pboost.data.columns.columns import midpoint
 from pboost.data.columns.splitmix import STEP, bits_of, mix
 from pboost.data.read.convert import check_size, refuse_other_shapes
+from pboost.threads import check_stop
 from pboost.values import Array, FloatArray, IntArray
 
+#: Number of values that a kernel call reads.
+CALL_VALUES = 2_000_000
 #: Largest number of bins on each side of 0.
 MOST_BINS = 254
 #: With ``min_samples_in_bin="auto"``: the minimum, and the largest share of the rows.
@@ -165,6 +170,15 @@ class SparseColumns:
         return total
 
 
+def ranges_of_cost(costs: Array) -> Iterator[tuple[int, int]]:
+    """Yield ranges of items for kernel calls of a tenth of a second; Ctrl-C stops between them."""
+    calls = np.cumsum(costs, dtype=np.int64) // CALL_VALUES
+    ends = [*(np.flatnonzero(np.diff(calls)) + 1).tolist(), len(costs)]
+    for part in pairwise([0, *ends]):
+        check_stop()
+        yield part
+
+
 def _sizes(min_samples: int | None, n_rows: int) -> tuple[int, int]:
     """Return the minimum number of rows in a bin, and the number of values above which it is 1."""
     if min_samples is not None:
@@ -185,41 +199,48 @@ def bin_sparse(
     has_zero = (n_values < n).astype(np.uint8)
     is_used = np.empty(0, np.uint8) if weights is None else (weights > 0).astype(np.uint8)
     first_bin, zero = np.empty(d + 1, np.int64), np.empty(d, np.int32)
+    list_start, largest = np.empty(2 * d + 1, np.int64), np.empty(2 * d, np.int32)
     work, spare = np.empty((2, int(n_values.max(initial=0)) + 1))
     lower, upper = np.empty((2, len(features.data) + d))
-    sparse.bin_values(
-        start,
-        features.rows,
-        features.data,
-        is_used,
-        min(max_bins - 1, MOST_BINS),
-        *_sizes(features.min_samples, n if weights is None else int(is_used.sum())),
-        has_zero,
-        first_bin,
-        zero,
-        lower,
-        upper,
-        work,
-        spare,
-        np.empty(len(work), np.intp),
-    )
+    min_samples, many = _sizes(features.min_samples, n if weights is None else int(is_used.sum()))
+    first_bin[0] = list_start[0] = 0
+    for part in ranges_of_cost(n_values):
+        sparse.bin_values(
+            *part,
+            start,
+            features.rows,
+            features.data,
+            is_used,
+            min(max_bins - 1, MOST_BINS),
+            min_samples,
+            many,
+            has_zero,
+            first_bin,
+            zero,
+            lower,
+            upper,
+            work,
+            spare,
+            np.empty(len(work), np.intp),
+        )
     lower, upper = lower[: first_bin[-1]].copy(), upper[: first_bin[-1]].copy()
     threshold = midpoint(upper, np.append(lower[1:], 0.0))
-    list_start, largest = np.empty(2 * d + 1, np.int64), np.empty(2 * d, np.int32)
     list_rows = np.empty(len(features.rows), np.int32)
     list_bins = np.empty(len(features.rows), np.uint8)
-    sparse.list_rows(
-        start,
-        features.rows,
-        features.data,
-        first_bin,
-        zero,
-        has_zero,
-        threshold,
-        list_start,
-        list_rows,
-        list_bins,
-        largest,
-    )
+    for part in ranges_of_cost(n_values):
+        sparse.list_rows(
+            *part,
+            start,
+            features.rows,
+            features.data,
+            first_bin,
+            zero,
+            has_zero,
+            threshold,
+            list_start,
+            list_rows,
+            list_bins,
+            largest,
+        )
     lists = list_start, list_rows[: list_start[-1]], list_bins[: list_start[-1]], largest
     return SparseColumns(first_bin, zero, has_zero, lower, upper, *lists, n)

@@ -1,4 +1,6 @@
-"""Hashes of numbers with `splitmix64` [1]_.
+"""Hashes of numbers with `splitmix64`.
+
+They are the outputs of the generator [1]_.
 
 References
 ----------
