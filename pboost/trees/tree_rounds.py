@@ -324,7 +324,7 @@ class Rounds:
         return (
             self.shares_lanes
             and self.payments is None
-            and self.row_mass is None
+            and not self.bounds
             and self.min_samples_leaf <= 1
             and not is_smoothed
         )
