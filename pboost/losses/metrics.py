@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.values import Array, FloatArray, Task
+from pboost.values import Array, FloatArray, Task, shown
 
 MetricName = Literal[
     "log_loss",
@@ -266,7 +266,8 @@ def check_metric(
         value = (value,)
     if not isinstance(value, tuple | list) or not value:
         raise TypeError(
-            f"metric: expected a name, a function, or a list of names and functions, got {value!r}"
+            "metric: expected a name, a function, or a list of names and functions, got "
+            f"{shown(value)}"
         )
     metrics = tuple(_one(each, task, greater_is_better, quantile) for each in value)
     names = ["loss", *(metric.name for metric in metrics)]
@@ -284,9 +285,9 @@ def _one(value: Any, task: Task, greater_is_better: bool, quantile: float) -> Me
         name = getattr(value, "__name__", type(value).__name__)
         return Metric(name, value, greater_is_better)
     if not isinstance(value, str) or value not in METRICS:
-        ours = ELSEWHERE.get(str(value).lower())
+        ours, names = ELSEWHERE.get(str(value).lower()), ", ".join(map(repr, METRICS))
         raise ValueError(
-            f"metric: expected a function or one of {', '.join(map(repr, METRICS))}, got {value!r}"
+            f"metric: expected a function or one of {names}, got {shown(value)}"
             + (f"; did you mean {ours!r}?" if ours else "")
         )
     metric = METRICS[value]

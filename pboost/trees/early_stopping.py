@@ -199,7 +199,13 @@ class ValidationSet:
         if metric.task is not None:
             return metric.function(predicted, truth, weight)
         y = truth if self._classes is None else self._classes[truth]
-        value = metric.function(y, predicted, sample_weight=weight)
+        try:
+            value = metric.function(y, predicted, sample_weight=weight)
+        except TypeError as error:
+            raise TypeError(
+                "metric: expected a function of (y, prediction, sample_weight), got "
+                f"{metric.name}, which raises: {error}"
+            ) from error
         try:
             number = float(value)
         except (TypeError, ValueError):

@@ -43,7 +43,8 @@ def test_dicts_are_no_rows(rows, kind):
             call(model, rows)
         assert str(caught.value) == (
             f"X: expected a matrix or a data frame, got {kind}; pass pandas.DataFrame([row]) for "
-            "a row with names, or pandas.DataFrame(columns) for columns with names"
+            "a row with names, or pandas.DataFrame(columns) for columns with names; "
+            "pb.row_predictor(model) predicts single dicts"
         )
     with pytest.raises(TypeError, match=r"^X: expected a matrix or a data frame, got"):
         pb.fit_cart(rows, [0])

@@ -36,7 +36,7 @@ BUILDERS = {
     "fit_bagging": {"fit": pb.fit_cart, "n_estimators": 2},
     "fit_one_vs_rest": {"fit": pb.fit_cart},
     "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
-    "fit_gradient_boosting": {"loss": "log_loss", "n_estimators": 2},
+    "fit_gradient_boosting": {"loss": "log_loss", "n_estimators": 2, "validation": 0.3},
     "fit_probitboost": {"max_iter": 2},
     "fit_probit_tree": {"max_iter": 2, "max_depth": 1},
     "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
@@ -85,6 +85,8 @@ OF_STAGEWISE = {
     "monotonic_cst": ("dict",),
     "interaction_cst": ("ragged", "dict"),
 }
+#: The only `tol` that cannot be None.
+TOL = ("fit_gradient_boosting", "tol")
 NONE_IS_RIGHT = ("max_samples", "subsample", "max_features", "max_depth", "max_delta_step", "tol")
 
 
@@ -96,6 +98,8 @@ def test_every_builder_is_here():
 
 def call(builder, **given):
     own = {"X": X, "y": Y, **BUILDERS[builder]}
+    if "greater_is_better" in given:  # is about functions
+        own["metric"] = lambda y, prediction, sample_weight: 0.0
     return getattr(pb, builder)(**(own | given))
 
 
@@ -117,7 +121,7 @@ def is_right(builder, option, slip):
         slip in ALSO_RIGHT.get(option, ())
         or (builder == "fit_gradient_boosting" and slip in OF_STAGEWISE.get(option, ()))
         or (option == "rng" and slip in ("None", "large", "huge"))
-        or (option in NONE_IS_RIGHT and slip == "None")
+        or (option in NONE_IS_RIGHT and slip == "None" and (builder, option) != TOL)
         or (option == "max_nodes" and builder != "fit_matryoshka" and slip == "None")
         or (option == "shape" and slip in ("list", "array", "tuple", "None"))
         or (option == "n_threads" and slip == "negative")  # -1: all

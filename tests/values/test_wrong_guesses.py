@@ -58,7 +58,7 @@ CALLS = {
     "Quantile": (partial(pb.losses.Quantile, q=0.9), "q: Quantile has no such option; it has quan"),
     "hessian": (partial(fit, loss=Misnamed()), r"a method curvature\(y, f\), got hessian; rename"),
     "numbers": (partial(fit, loss=OfClasses()), "expected is_regression = True in the class OfCl"),
-    "objective": (partial(fit, loss=objective), r"a class derived from pb\.losses\.Loss with"),
+    "objective": (partial(fit, loss=objective), r"pass pb\.losses\.from_gradients"),
     "class": (partial(fit, loss=LogCosh), r"; call it: LogCosh\("),
     "fobj": (partial(fit, fobj=objective), "^fobj: use `loss`$"),
     "balanced": (partial(fit, sample_weight="balanced"), r"pass pb\.data\.balanced_weights\(y\)$"),
