@@ -285,9 +285,9 @@ def _one(value: Any, task: Task, greater_is_better: bool, quantile: float) -> Me
         name = getattr(value, "__name__", type(value).__name__)
         return Metric(name, value, greater_is_better)
     if not isinstance(value, str) or value not in METRICS:
-        ours, names = ELSEWHERE.get(str(value).lower()), ", ".join(map(repr, METRICS))
+        ours, every = ELSEWHERE.get(str(value).lower()), ", ".join(map(repr, METRICS))
         raise ValueError(
-            f"metric: expected a function or one of {names}, got {shown(value)}"
+            f"metric: expected a function or one of {every}, got {shown(value)}"
             + (f"; did you mean {ours!r}?" if ours else "")
         )
     metric = METRICS[value]
