@@ -98,11 +98,15 @@ def _mean_of_classes(
 
 
 def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | None) -> float:
-    if weight is None:  # the number of pairs, which needs no order of all rows
-        ones, others = np.sort(score[is_one]), np.sort(score[~is_one])
-        below = sum(int(np.searchsorted(others, ones, side).sum()) for side in ("left", "right"))
-        pairs = 2 * len(ones) * len(others)
-        return below / pairs if pairs else np.nan
+    if weight is None:  # counts in one sorted pass, which is faster than `_by_score`
+        order = np.argsort(score)
+        score = score[order]
+        last = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+        n_ones = np.cumsum(is_one[order])[last]
+        n_others = last + 1 - n_ones
+        before = np.append(0, n_others[:-1])
+        pairs = 2 * int(n_ones[-1]) * int(n_others[-1])
+        return int(np.diff(n_ones, prepend=0) @ (before + n_others)) / pairs if pairs else np.nan
     ones, others = _by_score(is_one, score, weight)
     below_each = np.cumsum(others) - others / 2
     total = ones.sum() * others.sum()
