@@ -412,19 +412,8 @@ def begin_sum(
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)
-    if not isinstance(data.X, SparseFeatures) and options["min_samples_in_bin"] not in ("auto", 1):
-        raise NotImplementedError(
-            'min_samples_in_bin: expected "auto" or 1 unless X is a sparse matrix, got '
-            f"{options['min_samples_in_bin']}; use max_bins"
-        )
+    _check_bins(options, isinstance(data.X, SparseFeatures), is_exact)
     _check_trees(options, loss, is_exact)
-    if is_exact:
-        refuse_restraints(options)
-        if options["histogram_precision"] != "auto":
-            raise ValueError(
-                'histogram_precision: expected "auto" with search="exact", got '
-                f'{options["histogram_precision"]!r}; use search="binned"'
-            )
     leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
     hold = held_share(held_out.first, data.generator, keeps_levels=first_model is not None)
@@ -511,6 +500,23 @@ def _leaf_update(leaf_update: str, loss: Loss) -> str:
             f"{leaf_update!r}"
         )
     return leaf_update
+
+
+def _check_bins(options: Mapping[str, Any], has_sparse_rows: bool, is_exact: bool) -> None:
+    """Raise an error if an option does not suit the search or the kind of `X`."""
+    if not has_sparse_rows and options["min_samples_in_bin"] not in ("auto", 1):
+        raise NotImplementedError(
+            'min_samples_in_bin: expected "auto" or 1 unless X is a sparse matrix, got '
+            f"{options['min_samples_in_bin']}; use max_bins"
+        )
+    if not is_exact:
+        return
+    refuse_restraints(options)
+    if options["histogram_precision"] != "auto":
+        raise ValueError(
+            'histogram_precision: expected "auto" with search="exact", got '
+            f'{options["histogram_precision"]!r}; use search="binned"'
+        )
 
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
