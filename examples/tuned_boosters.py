@@ -221,7 +221,7 @@ def compare(
     n_settings: int,
     times: int,
 ) -> None:
-    """Add the outcomes of the libraries that have none; first that of LightGBM."""
+    """Measure each library that has no outcome yet, LightGBM first."""
     is_test, clock = folds_of(data) == fold, libraries[CLOCK]
     for name in sorted(libraries, key=lambda name: name != CLOCK):
         if libraries[name] not in of_set:

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.losses.base import HALF_LIMIT, Loss, RowSums, TableSums, named
-from pboost.losses.line_search import GroupCounts, line_search
-from pboost.losses.regression import check_any_positive
+from pboost.losses.base import Loss, named
+from pboost.losses.line_search import GroupCounts
+from pboost.losses.regression import LogMeanLoss, check_any_positive
 from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Gamma", "Tweedie"]
@@ -19,17 +19,13 @@ __all__ = ["Gamma", "Tweedie"]
 LogLinkLoss: TypeAlias = Literal["gamma", "tweedie"]
 
 
-class _MeanLoss(Loss):
+class _MeanLoss(LogMeanLoss):
     """Base class: half the deviance of a distribution whose variance is a power p of the mean.
 
     With the mean exp(f), the gradient is exp((2 - p) f) - y exp((1 - p) f).
     """
 
     __slots__ = ()
-    link: ClassVar[str] = "exp"
-    is_summed: ClassVar[bool] = True
-    is_regression: ClassVar[bool] = True
-    limit: ClassVar[float] = 2 * HALF_LIMIT
     kernel_at_0: ClassVar[float | None] = 0.0
 
     @property
@@ -51,34 +47,6 @@ class _MeanLoss(Loss):
         """Return (2 - p) exp((2 - p) f) + (p - 1) y exp((1 - p) f)."""
         of_mean, of_target = self._terms(y, f)
         return (2 - self._power) * of_mean + (self._power - 1) * of_target
-
-    def prediction(self, f: FloatArray) -> FloatArray:
-        """Return the mean, exp(f)."""
-        with np.errstate(over="ignore"):
-            return np.exp(f)
-
-    def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the log of the mean, or -`limit` if the mean is 0."""
-        return self.constant_of(TableSums(y, weight))
-
-    def constant_of(self, sums: RowSums) -> float:
-        """Return the log of the mean, or -`limit` if the mean is 0."""
-        total, wanted = sums.fine("weight"), sums.fine("weighted")
-        if not total:
-            return 0.0
-        return math.log(wanted) - math.log(total) if wanted else -self.limit
-
-    def leaf_value(
-        self,
-        y: FloatArray,
-        f: FloatArray,
-        weight: FloatArray,
-        direction: FloatArray | None = None,
-    ) -> float:
-        """Return the best step: the log of the ratio of two sums."""
-        if direction is not None:
-            return line_search(self, y, f, weight, direction)
-        return float(self.leaf_values(y, f, weight, np.array([len(y)]))[0])
 
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts

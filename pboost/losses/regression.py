@@ -365,49 +365,19 @@ class Huber(Loss):
         return cut, (np.abs(residual) <= self.delta).astype(np.float64)
 
 
-@named
-@dataclass(frozen=True, slots=True)
-class Poisson(Loss):
-    """Poisson loss for counts y >= 0: half the deviance, exp(f) - y f + y ln y - y.
+class LogMeanLoss(Loss):
+    """Base class of losses whose decision value is the log of the mean of the target."""
 
-    f estimates the log of the mean; `pboost.predict` returns the mean, exp(f).
-    """
-
-    name: ClassVar[str] = "poisson"
+    __slots__ = ()
     link: ClassVar[str] = "exp"
     is_summed: ClassVar[bool] = True
-    max_delta_step: ClassVar[float | None] = 4.0
-    kernel_at_0: ClassVar[float | None] = 1.0
-    elsewhere: ClassVar[str] = "count:poisson"
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = MOST_STEP
-    least: ClassVar[float] = 0.0
-
-    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return exp(f) - y f + y ln y - y."""
-        log = np.log(np.where(y > 0, y, 1.0))
-        with np.errstate(over="ignore"):
-            return np.exp(f) - y * f + y * log - y
-
-    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return exp(f) - y."""
-        with np.errstate(over="ignore"):
-            return np.exp(f) - y
-
-    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return exp(f)."""
-        with np.errstate(over="ignore"):
-            return np.exp(f)
 
     def prediction(self, f: FloatArray) -> FloatArray:
         """Return the mean, exp(f)."""
         with np.errstate(over="ignore"):
             return np.exp(f)
-
-    def check_targets(self, y: FloatArray, rows: Array) -> None:
-        """Raise ValueError if a target is negative, or if all are 0."""
-        Loss.check_targets(self, y, rows)
-        check_any_positive(self, y, rows)
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the log of the mean, or -`limit` if the mean is 0."""
@@ -427,10 +397,46 @@ class Poisson(Loss):
         weight: FloatArray,
         direction: FloatArray | None = None,
     ) -> float:
-        """Return the best step: the log of the ratio of two means."""
+        """Return the best step: the log of the ratio of two sums."""
         if direction is not None:
             return line_search(self, y, f, weight, direction)
         return float(self.leaf_values(y, f, weight, np.array([len(y)]))[0])
+
+
+@named
+@dataclass(frozen=True, slots=True)
+class Poisson(LogMeanLoss):
+    """Poisson loss for counts y >= 0: half the deviance, exp(f) - y f + y ln y - y.
+
+    f estimates the log of the mean; `pboost.predict` returns the mean, exp(f).
+    """
+
+    name: ClassVar[str] = "poisson"
+    max_delta_step: ClassVar[float | None] = 4.0
+    kernel_at_0: ClassVar[float | None] = 1.0
+    elsewhere: ClassVar[str] = "count:poisson"
+    least: ClassVar[float] = 0.0
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(f) - y f + y ln y - y."""
+        log = np.log(np.where(y > 0, y, 1.0))
+        with np.errstate(over="ignore"):
+            return np.exp(f) - y * f + y * log - y
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(f) - y."""
+        with np.errstate(over="ignore"):
+            return np.exp(f) - y
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(f)."""
+        with np.errstate(over="ignore"):
+            return np.exp(f)
+
+    def check_targets(self, y: FloatArray, rows: Array) -> None:
+        """Raise ValueError if a target is negative, or if all are 0."""
+        Loss.check_targets(self, y, rows)
+        check_any_positive(self, y, rows)
 
     def leaf_values(
         self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
